@@ -17,7 +17,8 @@ from websockets.exceptions import ConnectionClosed  # noqa: E402
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")
 POINTS = (
     "command_taken id_in_map guard_asked guard_answered before_submit_line submit_line_half submit_line_unsynced "
-    "submit_line_synced before_send sending answer_received before_accepted_line accepted_line_written accepted_told"
+    "submit_line_synced before_send sending answer_received before_accepted_line accepted_line_written "
+    "accepted_broadcast"
 ).split()
 #: At these the broker has the order, or may have it.
 LATE = POINTS[POINTS.index("sending"):]

@@ -295,7 +295,8 @@ def test_a_broker_that_repeats_what_it_was_sent(between, form):
     hold(one, go)
 
 
-@pytest.mark.parametrize("point", ["before_submit_line", "before_send", "sending", "answer_received", "accepted_told"])
+@pytest.mark.parametrize(
+    "point", ["before_submit_line", "before_send", "sending", "answer_received", "accepted_broadcast"])
 def test_an_engine_that_dies(between, point):
     """What it leaves behind, and what the next one makes of it."""
     one, go = between(SPEC)

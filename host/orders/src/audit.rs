@@ -1,5 +1,7 @@
-//! The audit log `web_broker_orders.jsonl` (specification 2, "Audit log"; specification 4, P22): what
-//! was submitted, accepted, rejected and filled, one line each, written ahead of what it tells.
+//! The audit log `web_broker_orders.jsonl`: every submit, acceptance, rejection and fill of an order.
+//!
+//! It has one line for each (specification 2, "Audit log"; specification 4, P22). A line is written before the
+//! event that it records is broadcast.
 //!
 //! | what is written | when | to the disk at once |
 //! |---|---|---|
@@ -8,7 +10,7 @@
 //! | filled | before a fill is reported | no |
 //! | session_expired | when the session freezes, before the rejections | no |
 //!
-//! A log is of one host by a lock on `web_broker_orders.lock`, also while that host is suspended.
+//! A lock on `web_broker_orders.lock` gives the log to one program, also while that program is suspended.
 
 mod lines;
 pub mod restore;
@@ -54,17 +56,17 @@ pub enum AuditError {
         /// Its bytes.
         bytes: u64,
     },
-    /// The system refuses.
+    /// An I/O error.
     #[error("cannot use {}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// Where the desk writes what it is about to do and what became of it.
+/// Where the desk writes what it is about to do and the outcome.
 pub trait AuditSink: Send {
     /// Appends lines; with `sync` they are on the disk when this returns. Either all of them are in
     /// the log afterwards, or none.
@@ -82,7 +84,7 @@ pub struct AuditLog {
     /// Bytes of whole lines.
     length: u64,
     buffer: Vec<u8>,
-    /// A failed write could not be cut back: nothing may follow it before that was done.
+    /// A failed write could not be cut back. It must be cut back before the next line.
     is_torn: bool,
     /// Keeps other hosts away.
     _lock: File,
@@ -123,7 +125,7 @@ impl AuditLog {
             );
             file.set_len(restored.whole_bytes).map_err(of(&path))?;
         }
-        // The folder knows of the file, and the file's end is where it is now, also after a power cut.
+        // The file's length and its entry in the folder are on the disk now, so that both survive a power cut.
         file.sync_all().map_err(of(&path))?;
         atomic_file::sync_folder(folder).map_err(of(folder))?;
         let length = restored.whole_bytes;
@@ -176,15 +178,14 @@ impl AuditSink for AuditLog {
         let written = self.write(sync);
         if written.is_err() {
             self.is_torn = true;
-            // Where this fails too, it is tried again before the next line.
+            // If this fails, too, it is tried again before the next line.
             let _ = self.cut_back();
         }
         written
     }
 }
 
-/// Writes a line with its end. JSON escapes control characters and newlines; what is left of them in
-/// a text is removed before.
+/// Writes a line with its end. JSON escapes control characters and newlines; `plain` has removed the others.
 fn write_line(buffer: &mut Vec<u8>, line: &AuditLine<'_>) -> io::Result<()> {
     serde_json::to_writer(&mut *buffer, line)?;
     buffer.push(b'\n');

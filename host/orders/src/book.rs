@@ -1,6 +1,7 @@
-//! The orders that the desk knows: its own, found by their caller's id, and those placed elsewhere, found
-//! by the broker's number. The book is also the map that makes a resend harmless (specification 2,
-//! "Idempotency record"; specification 4, P21, P23).
+//! The orders that the desk knows: its own and those placed elsewhere.
+//!
+//! Its own are found by the caller's id, the others by the broker's number. The book is also the map that makes
+//! a resend harmless (specification 2, "Idempotency record"; specification 4, P21, P23).
 
 mod order;
 
@@ -37,7 +38,7 @@ impl Book {
         &self.instruments
     }
 
-    /// The place and the name of an issue of the broker's; none where the table has no more places.
+    /// The position and the name of an issue of the broker's. `None` if the table is full.
     pub(crate) fn instrument_of(&self, symbol: &str) -> Option<(InstrumentIx, ShortText)> {
         let name = ShortText::from(format!("{symbol}.TSE"));
         Some((self.instruments.place(&name)?, name))
@@ -72,7 +73,7 @@ impl Book {
         self.by_id.get(client_order_id).copied()
     }
 
-    /// The order that a row or a notice tells of. Numbers are unique on one business day only; see
+    /// The order that a row or a notice describes. Numbers are unique on one business day only; see
     /// [`DeskOrder::is_seen_as`].
     pub(crate) fn by_number(&self, number: &str, seen: Seen<'_>) -> Option<OrderKey> {
         let known = self.by_number.get(number)?;
@@ -87,8 +88,8 @@ impl Book {
         newest_first().find(same_day).or_else(|| newest_first().find(fits)).copied()
     }
 
-    /// Whether another order that may work has its number, and their business days do not tell them apart:
-    /// a broker that is asked by the number alone may take the other one.
+    /// Whether another order that may work has its number, and their business days do not differ. A broker that
+    /// gets the number alone may take the other order.
     pub(crate) fn has_twin_number(&self, key: OrderKey) -> bool {
         let Some(order) = self.orders.get(&key) else { return false };
         let Some(number) = &order.venue_order_id else { return false };
@@ -98,7 +99,7 @@ impl Book {
         })
     }
 
-    /// Whether a number may be taken by the broker for another order than the one of a key, which may work.
+    /// Whether the broker may take a number for another order that may work, not the one of `key`.
     pub(crate) fn is_number_of_another(&self, number: &str, key: Option<OrderKey>) -> bool {
         self.others_of_number(number, key).next().is_some()
     }
@@ -139,8 +140,8 @@ impl Book {
         }
     }
 
-    /// Makes the id of an order free (P21). The order itself stays while notices may tell of it; one that
-    /// never had a number goes.
+    /// Frees the id of an order (P21). The order itself stays, because notices may still be about it. An order
+    /// that never had a number is removed.
     pub(crate) fn free_id(&mut self, key: OrderKey) {
         let Some(order) = self.orders.get(&key) else { return };
         if let Some(id) = &order.client_order_id
@@ -175,7 +176,7 @@ impl Book {
         self.orders.iter().map(|(key, order)| (*key, order))
     }
 
-    /// Notes of which orders the newest list leaves in doubt whether it has them.
+    /// Marks the orders that the newest list leaves ambiguous.
     pub(crate) fn set_ambiguous(&mut self, is_ambiguous: impl Fn(OrderKey) -> bool) {
         for (key, order) in &mut self.orders {
             order.is_ambiguous = is_ambiguous(*key);
@@ -187,10 +188,10 @@ impl Book {
     }
 
     /// Frees the ids of settled orders whose last day was before `today` (P23). The orders themselves, with
-    /// their numbers and fills, stay until a list of a later day does not have them: the broker tells them
-    /// again as long as it lists them.
+    /// their numbers and fills, stay until a list of a later day does not have them. The broker reports them as
+    /// long as it lists them.
     pub(crate) fn forget_before(&mut self, today: JstDate) {
-        // What should work on, and is over because no list has it, keeps its id: it may come back.
+        // An order that should still work, but that no list has, holds its id: it may come back.
         let is_proven = |order: &DeskOrder| order.status.is_final() || !order.lives_on(today);
         let is_old =
             |order: &DeskOrder| order.is_settled() && order.last_day() < today && is_proven(order);

@@ -1,6 +1,7 @@
-//! What can be said of an order, or of a change, before anything is sent: its shape, what the venue and
-//! its phase take, lots, ticks and dates (specification 2, "SubmitOrderRequest"; specification 4, P30 to
-//! P37). Neither reads time nor asks the broker.
+//! Checks of an order or a change that need neither the broker nor the time.
+//!
+//! They are its shape, what the venue and its phase take, lots, ticks and dates (specification 2,
+//! "SubmitOrderRequest"; specification 4, P30 to P37).
 
 use domain::order_mapping::BrokerOrder;
 use domain::order_rules::{check_texts, stock_symbol};
@@ -13,7 +14,7 @@ use venues::web_broker::{Issue, Masters};
 use crate::limits::{CHARS_SHOWN, TAGS_MAX};
 use crate::phase::OrderPhase;
 
-/// An order that can be sent, as far as its words go.
+/// An order that passed its checks.
 #[derive(Debug, Clone)]
 pub(crate) struct Checked {
     pub(crate) order: BrokerOrder,
@@ -33,8 +34,8 @@ fn no_master(what: &str) -> Rejection {
     Rejection::new(ReasonCode::InternalError, text)
 }
 
-/// Checks a new order: shape first, then phase and venue, then lot, ticks and dates as far as masters are
-/// known. Without any (before the first login) these are left for later: nothing is sent then.
+/// Checks a new order: first shape, then phase and venue, then lot, ticks and dates by the masters. Before the
+/// first login there are no masters. These checks are left out then, and nothing is sent.
 pub(crate) fn check_order(
     request: OrderRequest,
     instrument_id: &ShortText,
@@ -82,7 +83,7 @@ pub(crate) fn symbol_of(instrument_id: &str) -> Result<ShortText, Rejection> {
     stock_symbol(instrument_id, CHARS_SHOWN)
 }
 
-/// What no broker of this kind takes, whatever the phase (specification 2, "Order type mapping").
+/// Refuses what no broker of this kind takes in any phase (specification 2, "Order type mapping").
 fn check_venue(request: &OrderRequest) -> Result<(), Rejection> {
     let order_type = request.order_type;
     if matches!(order_type, OrderType::MarketIfTouched | OrderType::LimitIfTouched) {
@@ -92,9 +93,10 @@ fn check_venue(request: &OrderRequest) -> Result<(), Rejection> {
     if matches!(time, TimeInForce::Gtc | TimeInForce::Ioc | TimeInForce::Fok) {
         return Err(unsupported(format!("{time}: the broker does not take this time in force")));
     }
-    for (is_asked, name) in [(request.post_only, "POST_ONLY"), (request.reduce_only, "REDUCE_ONLY")]
+    for (is_requested, name) in
+        [(request.post_only, "POST_ONLY"), (request.reduce_only, "REDUCE_ONLY")]
     {
-        if is_asked {
+        if is_requested {
             return Err(unsupported(format!("{name}: the broker does not take it; write false")));
         }
     }
@@ -125,7 +127,7 @@ pub(crate) fn check_lot(field: &str, quantity: Quantity, issue: &Issue) -> Resul
     )))
 }
 
-/// Moves a limit price onto the grid, to the side that is never worse than what was asked for (P35).
+/// Moves a limit price onto the grid, to the side that is never worse than the requested price (P35).
 pub(crate) fn limit_on_tick(
     field: &str,
     masters: &Masters,
@@ -163,7 +165,7 @@ fn on_tick(
     Ok(moved)
 }
 
-/// Whether the broker takes an order until then (specification 4, P36).
+/// Checks that the broker takes an order with this expiry date (specification 4, P36).
 pub(crate) fn check_expiry(
     field: &str,
     masters: &Masters,

@@ -1,5 +1,7 @@
-//! What the order desk is asked for. Texts of a client are read before: what is wrong with one comes along,
-//! so that the desk refuses it in its turn, in the order of its checks.
+//! Commands of the order desk, in types of `domain`.
+//!
+//! A client's texts are decoded before. If one is wrong, the command carries the rejection, and the desk sends
+//! it in the order of its checks.
 
 use domain::{
     OrderFilter, OrderModify, OrderOrigin, OrderRequest, OrderSide, Rejection, Secret, ShortText,
@@ -16,11 +18,11 @@ pub enum DeskCommand {
     Cancel(NamedOrder),
     /// Cancel many orders.
     CancelAll(CancelMany),
-    /// Tell the orders of the broker's list that a filter lets through.
+    /// Send the rows of the broker's order list that pass a filter.
     OrderList(Result<OrderFilter, Rejection>),
-    /// Tell the buying power.
+    /// Send the buying power.
     BuyingPower,
-    /// Tell the positions.
+    /// Send the positions.
     Positions,
     /// Hold the second password.
     SetSecondPassword(Secret),
@@ -28,7 +30,7 @@ pub enum DeskCommand {
     ForgetSecondPassword,
     /// Log in at the broker; the command may have no id.
     Login(Option<String>),
-    /// Tell where the venue stands.
+    /// Send the state of the venue.
     VenueState,
 }
 
@@ -39,13 +41,13 @@ pub struct NewOrder {
     pub origin: OrderOrigin,
     /// The caller's id of it, as it was sent.
     pub client_order_id: ShortText,
-    /// The key of what is asked for, over the texts as they were sent (specification 4, P35).
+    /// The key of the request, over the texts as they were sent (specification 4, P35).
     pub request_key: u64,
-    /// The order, its instrument by the place in the desk's table; or what is wrong with its texts.
+    /// The order, its instrument by its position in the desk's table; or the rejection of its texts.
     pub request: Result<OrderRequest, Rejection>,
 }
 
-/// An order by its ids; the caller's own wins.
+/// An order by its ids; the caller's own id takes precedence.
 #[derive(Debug, Clone, Default)]
 pub struct NamedOrder {
     /// The caller's id.
@@ -66,14 +68,14 @@ impl NamedOrder {
 pub struct OrderChange {
     /// Which order.
     pub order: NamedOrder,
-    /// The fields that change, or what is wrong with their texts.
+    /// The fields that change, or the rejection of their texts.
     pub change: Result<OrderModify, Rejection>,
 }
 
 /// Which orders a cancel of many ends.
 #[derive(Debug, Clone, Default)]
 pub struct CancelMany {
-    /// Only orders of this person or strategy; none: of all, those placed elsewhere too.
+    /// Only orders of this person or strategy. `None`: all orders, also those placed elsewhere.
     pub origin: Option<OrderOrigin>,
     /// Only orders of this instrument, like `7203.TSE`.
     pub instrument_id: Option<String>,

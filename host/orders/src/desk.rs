@@ -1,16 +1,17 @@
-//! The order desk: what becomes of each command, answer, list and notice. It does no input or output but
-//! to the audit log, and knows no clock: everything happens at a [`Now`] that the caller gives, and what
-//! is to be reported or sent is handed out as [`Out`]. So every crossing of messages can be played in a test.
+//! The order desk: handles each command, answer, list and notice.
 //!
-//! Commands wait in one queue (`queue`), because the broker takes one question at a time. A command is checked when
-//! it comes (`submit`, `change`), and again when its turn has come.
+//! Its only input and output is the audit log. Each call gives it the time as a [`Now`], and it returns what is
+//! to be sent or broadcast as [`Out`]. So a test can play every crossing of messages.
+//!
+//! Commands wait in one queue (`queue`), because the broker takes one request at a time. A command is checked
+//! when it arrives (`submit`, `change`), and again at its turn.
 //!
 //! - `submit`: from a new order to its request; `answers`: what answers mean for orders;
 //! - `change`: changes and cancels; `cancel_all`: cancels of many;
-//! - `lists` and `notices`: what the broker says by itself; what both mean for an order: `crate::reconcile`;
-//!   `reconciliation`: what of it is not settled yet; `details`: the fills that a list has and no notice;
+//! - `lists` and `notices`: the broker's own data; `crate::reconcile` decides what they mean for an order;
+//! - `reconciliation`: what is not settled yet; `details`: fills that a list has and no notice;
 //! - `money`: balances and positions; `session`: login, freeze, password; `queue`: what waits for the broker;
-//! - `reports`: events of orders; `discrepancies`: events of what does not fit.
+//! - `reports`: events of orders; `discrepancies`: events of differences.
 
 mod answers;
 mod cancel_all;
@@ -58,25 +59,25 @@ pub use venues::{Now, Recipient, RequestContext};
 /// The venue's name on the wire.
 pub const VENUE: &str = "web_broker";
 
-/// What is to be done outside.
+/// Output of the desk.
 #[derive(Debug)]
 pub enum Out {
-    /// Somebody gets an event.
+    /// Sends an event to its recipient.
     Emit(Recipient, Box<DeskEvent>),
-    /// The broker is to be asked; the answer comes back with [`Desk::answered`] and the same ticket.
+    /// Sends a request to the broker; the answer comes back by [`Desk::answered`] with the same ticket.
     Send {
-        /// Names the question.
+        /// Identifies the request.
         ticket: u64,
-        /// The question.
+        /// The request.
         request: Box<BrokerRequest>,
         /// The second password, where the request takes one.
         password: Option<Secret>,
-        /// How long its answer is waited for, where that is less than for every other.
+        /// A time limit for the answer that is shorter than the usual one.
         within: Option<Duration>,
     },
-    /// The broker is to be asked for a session; the answer comes back with [`Desk::login_ended`].
+    /// Logs in at the broker; the result comes back by [`Desk::login_ended`].
     Login {
-        /// Names the login.
+        /// Identifies the login.
         ticket: u64,
     },
 }
@@ -115,7 +116,7 @@ pub struct Desk {
     cancels: CancelsOfMany,
     reconciliation: Reconciliation,
     report_rate: discrepancies::ReportRate,
-    /// What balances and positions lacked.
+    /// Rows and amounts of balances and positions that could not be read.
     money_left_out: ReportedOnce,
     wall: wall::WallWatch,
     out: Vec<Out>,
@@ -132,7 +133,7 @@ impl Desk {
         now: Now,
     ) -> Self {
         let mut book = Book::default();
-        // The newest are those that may be sent again; there is room for as many new ones.
+        // The newest are those that may be sent again. The other places are for new orders.
         let too_many = restored.entries.len().saturating_sub(ORDERS_RESTORED_MAX);
         if too_many > 0 {
             tracing::warn!(
@@ -169,30 +170,30 @@ impl Desk {
         desk
     }
 
-    /// The instruments that its orders name: who decodes commands takes their places from here.
+    /// The instruments that its orders name; the decoder of commands takes their positions from here.
     #[must_use]
     pub const fn instruments(&self) -> &Arc<InstrumentTable> {
         self.book.instruments()
     }
 
     /// Takes a command.
-    pub fn command(&mut self, asked: RequestContext, command: DeskCommand, now: Now) {
+    pub fn command(&mut self, context: RequestContext, command: DeskCommand, now: Now) {
         match command {
-            DeskCommand::Submit(order) => self.submit(asked, order, now),
-            DeskCommand::Modify(change) => self.modify(asked, change, now),
-            DeskCommand::Cancel(order) => self.cancel(asked, &order, now),
-            DeskCommand::CancelAll(many) => self.cancel_all(asked, many, now),
-            DeskCommand::OrderList(filter) => self.order_list(asked, filter, now),
-            DeskCommand::BuyingPower => self.buying_power(asked, now),
-            DeskCommand::Positions => self.positions(asked, now),
-            DeskCommand::SetSecondPassword(value) => self.set_second_password(asked, value, now),
+            DeskCommand::Submit(order) => self.submit(context, order, now),
+            DeskCommand::Modify(change) => self.modify(context, change, now),
+            DeskCommand::Cancel(order) => self.cancel(context, &order, now),
+            DeskCommand::CancelAll(many) => self.cancel_all(context, many, now),
+            DeskCommand::OrderList(filter) => self.order_list(context, filter, now),
+            DeskCommand::BuyingPower => self.buying_power(context, now),
+            DeskCommand::Positions => self.positions(context, now),
+            DeskCommand::SetSecondPassword(value) => self.set_second_password(context, value, now),
             DeskCommand::ForgetSecondPassword => self.forget_second_password(now),
             DeskCommand::Login(request_id) => self.login(request_id, now),
-            DeskCommand::VenueState => self.venue_state(asked),
+            DeskCommand::VenueState => self.venue_state(context),
         }
     }
 
-    /// What is to be done, in its order.
+    /// Takes the output, in order.
     pub fn take_out(&mut self) -> Vec<Out> {
         std::mem::take(&mut self.out)
     }
@@ -203,20 +204,20 @@ impl Desk {
         self.session.state()
     }
 
-    /// How many transitions of orders were tried that the state table does not have: each is a mistake of
-    /// the desk's own, which is logged and changes nothing.
+    /// Transitions of orders that were tried and are not in the state table. Each is a bug of the desk, is
+    /// logged and changes nothing.
     #[must_use]
     pub const fn illegal_transitions(&self) -> u64 {
         self.illegal.count()
     }
 
-    /// The second password while it is held: nothing that the broker says may show it.
+    /// The second password while it is held, so that it is redacted in the broker's texts.
     #[must_use]
     pub fn second_password(&self) -> Option<&Secret> {
         self.password.held()
     }
 
-    /// A job's turn has come: asks the broker, or ends the job.
+    /// Runs a job at its turn: sends its request, or ends it.
     fn begin(&mut self, job: Job, now: Now) {
         if job.is_login() {
             let ticket = self.queue.start(job);
@@ -238,7 +239,7 @@ impl Desk {
         }
     }
 
-    /// Asks the broker for a job.
+    /// Sends the request of a job to the broker.
     fn send(&mut self, job: Job, request: BrokerRequest, password: Option<Secret>) {
         let password = password.filter(|_| request.password_field.is_some());
         let within = matches!(job.kind, JobKind::Details(_)).then_some(DETAILS_TIME);
@@ -246,7 +247,7 @@ impl Desk {
         self.out.push(Out::Send { ticket, request: Box::new(request), password, within });
     }
 
-    /// The broker has answered, or will not.
+    /// Takes the broker's answer, or the failure of the call.
     pub fn answered(&mut self, ticket: u64, called: Called, now: Now) {
         let Some(job) = self.queue.finish(ticket) else { return };
         match job.kind {
@@ -277,36 +278,40 @@ impl Desk {
         self.tick_discrepancies(now);
         self.tick_ready(now);
         if self.session.is_closed_by_answer() {
-            // A list that is answered says that the broker is there again.
+            // If the broker answers this list, it is reachable again.
             self.put_off_resync_once(now);
         }
         self.tick_resync(now);
         self.work(now);
     }
 
-    /// When [`Self::tick`] is to be called at the latest, seen from now.
+    /// The longest time until the next [`Self::tick`].
     #[must_use]
     pub const fn tick_pause() -> Duration {
         Duration::from_millis(200)
     }
 
-    /// Ends a job of which nothing was sent.
+    /// Ends a job whose request was not sent.
     fn refuse_job(&mut self, job: Job, rejection: &Rejection, now: Now) {
-        let Job { asked, kind, .. } = job;
+        let Job { context, kind, .. } = job;
         match kind {
             JobKind::Submit(submit) => {
-                self.refuse_submit(asked.as_ref(), submit.key, rejection, now);
+                self.refuse_submit(context.as_ref(), submit.key, rejection, now);
             }
-            JobKind::Change(change) => self.refuse_change(asked.as_ref(), &change, rejection, now),
+            JobKind::Change(change) => {
+                self.refuse_change(context.as_ref(), &change, rejection, now)
+            }
             JobKind::CancelAll { number, .. } => self.refuse_cancel_all(number, rejection, now),
-            JobKind::CancelRow(row) => self.refuse_cancel_row(asked.as_ref(), &row, rejection, now),
-            JobKind::List(list) => self.refuse_list(asked.as_ref(), &list, rejection, now),
+            JobKind::CancelRow(row) => {
+                self.refuse_cancel_row(context.as_ref(), &row, rejection, now)
+            }
+            JobKind::List(list) => self.refuse_list(context.as_ref(), &list, rejection, now),
             JobKind::BuyingPower(_) | JobKind::Positions(_) => {
-                if let Some(asked) = asked {
-                    self.report_error(&asked, rejection.code, rejection.text.clone(), None);
+                if let Some(context) = context {
+                    self.report_error(&context, rejection.code, rejection.text.clone(), None);
                 }
             }
-            // The next list asks for them again.
+            // The next list plans them again.
             JobKind::Details(key) => self.details_done(key),
             JobKind::Login => {}
         }

@@ -1,4 +1,4 @@
-//! What the order desk tells: events of orders, answers to commands, differences, and the session.
+//! Output of the order desk: events of orders, replies to commands, discrepancies, and the session.
 
 use domain::order_mapping::BrokerRow;
 use domain::{
@@ -7,14 +7,14 @@ use domain::{
 };
 use venues::web_broker::account::{Holding, MarginPosition};
 
-/// What the desk tells.
+/// An event of the desk.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DeskEvent {
     /// Something happened to an order.
     Order(DeskOrderEvent),
     /// A command is answered.
     Reply(Reply),
-    /// The broker's data do not fit.
+    /// The broker's data differ from the desk's.
     Discrepancy(DiscrepancyReport),
     /// The session at the broker has changed.
     Session(SessionEvent),
@@ -39,14 +39,15 @@ pub struct DeskOrderEvent {
     pub side: OrderSide,
     /// Time of the event.
     pub ts_event: TsNanos,
-    /// Where the order stands after it. A fill that comes late leaves an order that has ended as it is.
+    /// State of the order after it. A late fill leaves an order that has ended as it is.
     pub status: OrderStatus,
     /// What happened.
     pub kind: OrderEventKind,
 }
 
 impl DeskOrderEvent {
-    /// The event as the sender of the order gets it from any venue; none of an order placed elsewhere.
+    /// The event in the form that any venue gives to the sender of the order; `None` for an order placed
+    /// elsewhere.
     #[must_use]
     pub fn for_sender(&self) -> Option<(&OrderOrigin, OrderEvent)> {
         let origin = self.origin.as_ref()?;
@@ -84,7 +85,7 @@ pub enum Reply {
     },
     /// Orders of the broker's list.
     OrderList(OrderListPart),
-    /// What may be spent.
+    /// The buying power.
     BuyingPower {
         /// The command's id.
         request_id: String,
@@ -95,7 +96,7 @@ pub enum Reply {
         /// Time of the answer.
         ts: TsNanos,
     },
-    /// What is held.
+    /// The positions.
     Positions {
         /// The command's id.
         request_id: String,
@@ -116,7 +117,7 @@ pub enum Reply {
         /// The command's id.
         request_id: String,
     },
-    /// Where the venue stands.
+    /// The state of the venue.
     VenueState(VenueStanding),
 }
 
@@ -169,7 +170,7 @@ impl From<ReasonCode> for FailureCode {
     }
 }
 
-/// Answers a new order.
+/// The reply to a new order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubmitReply {
     /// The command's id.
@@ -178,7 +179,7 @@ pub struct SubmitReply {
     pub client_order_id: ShortText,
     /// Whether the order is a new one.
     pub is_new: bool,
-    /// Where it stands.
+    /// Its state.
     pub status: OrderStatus,
     /// The broker's number, where it is known.
     pub venue_order_id: Option<ShortText>,
@@ -221,9 +222,9 @@ pub struct DiscrepancyReport {
     pub client_order_id: Option<ShortText>,
     /// The broker's number, where it is known.
     pub venue_order_id: Option<ShortText>,
-    /// What does not fit.
+    /// The kind of the difference.
     pub discrepancy: Discrepancy,
-    /// The same in words, with the numbers.
+    /// The difference in words, with its numbers.
     pub message: String,
     /// Time of the message.
     pub ts: TsNanos,
@@ -268,11 +269,11 @@ pub enum SessionEvent {
 /// Why a venue cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionFault {
-    /// A login came to nothing.
+    /// A login failed.
     LoginFailed,
-    /// A login gave no masters.
+    /// A login got no masters.
     MastersMissing,
-    /// A list or the stream does not come.
+    /// A list or the stream is missing.
     NotReady,
     /// The broker has ended the session.
     Expired,
@@ -291,14 +292,14 @@ impl SessionFault {
     }
 }
 
-/// Where the venue stands.
+/// The state of a venue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VenueStanding {
     /// The command's id.
     pub request_id: String,
-    /// Where.
+    /// How far the login is.
     pub stage: VenueStage,
-    /// Whether its stream is up; none where it has none now.
+    /// Whether its stream is up; `None` if it has none now.
     pub stream_is_up: Option<bool>,
     /// The last fault.
     pub fault: Option<SessionFault>,

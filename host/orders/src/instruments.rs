@@ -5,8 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use domain::{InstrumentIx, ShortText};
 
-/// The instruments that commands and the broker have named. It grows as they come, and is shared between who
-/// decodes commands and the desk.
+/// The instruments that commands and the broker have named, by position. The decoder of commands and the desk
+/// share it, and it grows with new names.
 #[derive(Debug, Default)]
 pub struct InstrumentTable(Mutex<Instruments>);
 
@@ -21,7 +21,7 @@ impl InstrumentTable {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The position of an instrument, which gets one here; none where the table has no more.
+    /// The position of an instrument, which gets one if it has none; `None` if the table is full.
     #[must_use]
     pub fn place(&self, instrument_id: &str) -> Option<InstrumentIx> {
         let mut table = self.lock();

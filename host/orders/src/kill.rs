@@ -1,13 +1,14 @@
-//! Places of the submit path at which a test lets the whole program die, as by a power cut: without a
-//! last word, and with nothing written that was not written. `KUMIKI_KILL_AT` names one; without it
+//! Crash points of the submit path, at which a test ends the whole program as a power cut would.
+//!
+//! The program says nothing more, and unwritten data are lost. `KUMIKI_KILL_AT` names one point; without it
 //! nothing happens.
 
 use std::sync::OnceLock;
 
-/// The variable that names a place.
+/// The variable that names a crash point.
 pub const VARIABLE: &str = "KUMIKI_KILL_AT";
 
-/// Every place, in the order in which an order passes them.
+/// Every crash point, in the order in which an order passes them.
 pub const POINTS: [&str; 14] = [
     "command_taken",
     "id_in_map",
@@ -22,10 +23,10 @@ pub const POINTS: [&str; 14] = [
     "answer_received",
     "before_accepted_line",
     "accepted_line_written",
-    "accepted_told",
+    "accepted_broadcast",
 ];
 
-/// Whether the program is to die here.
+/// Whether the program is to crash here.
 #[must_use]
 pub(crate) fn is_at(point: &str) -> bool {
     static WANTED: OnceLock<Option<String>> = OnceLock::new();
@@ -33,7 +34,7 @@ pub(crate) fn is_at(point: &str) -> bool {
     wanted.as_deref() == Some(point)
 }
 
-/// Dies here, where a test wants that.
+/// Crashes here, if a test wants that.
 pub(crate) fn here(point: &str) {
     if is_at(point) {
         tracing::error!(point, "killed at a test's wish");

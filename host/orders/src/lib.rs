@@ -1,10 +1,12 @@
-//! The order desk of the web broker: every order command, safe against crashes, resends and lost answers
-//! (specification 2; specification 4, P1 to P42).
+//! The order desk of the web broker, safe against crashes, resends and lost answers.
 //!
-//! - [`command`] in, [`event`] out: what the desk is asked for and what it tells, in words of `domain`.
-//! - [`desk`]: what becomes of each command, answer, list and notice. No input or output but the audit
-//!   log's; time is given.
-//! - [`audit`]: the log that is written ahead, and what it says at the next start. Only its lines are of the wire.
+//! Specification 2; specification 4, P1 to P42.
+//!
+//! - [`command`] is its input, [`event`] its output, both in types of `domain`.
+//! - [`desk`]: handles each command, answer, list and notice. Its only input and output is the audit log; each
+//!   call gives it the time.
+//! - [`audit`]: the log that is written ahead, and what it says at the next start. Only its lines use types of
+//!   the wire.
 //! - [`phase`], [`password`], `session`, `check`, `book`, `reconcile`: state and rules without a desk.
 //! - [`service`]: the thread that owns a desk and its connection.
 

@@ -1,5 +1,6 @@
-//! The second password: held in memory, forgotten, locked (specification 2, "Session and password
-//! states"; specification 4, P41, P42). Time is the monotonic clock's, given by the caller.
+//! The second password: when it is held, discarded and locked (specification 2, "Session and password states").
+//!
+//! Specification 4, P41 and P42. The caller passes the monotonic clock's time.
 
 use std::time::Duration;
 
@@ -11,11 +12,11 @@ use crate::limits::JOBS_WAITING_MAX;
 /// How the second password is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PasswordRules {
-    /// Time without a command that uses it, after which it is forgotten.
+    /// Time without a command that uses it, after which it is discarded.
     pub idle: Duration,
-    /// Wrong ones in a row that lock.
+    /// Wrong passwords in a row that lock it.
     pub max_failures: u32,
-    /// How long.
+    /// How long it stays locked.
     pub lockout: Duration,
 }
 
@@ -29,16 +30,16 @@ impl Default for PasswordRules {
     }
 }
 
-/// A second password as a command has taken it.
+/// The second password as one command has read it.
 #[derive(Debug, Clone)]
 pub struct HeldPassword {
     /// The password.
     pub value: Secret,
-    /// Which one since the start: the broker's word on one is not a word on the next.
+    /// Number of the password since the start: the broker's refusal of one does not count for the next.
     pub number: u64,
 }
 
-/// What is known of the second password.
+/// State of the second password.
 #[derive(Debug)]
 pub struct SecondPassword {
     rules: PasswordRules,
@@ -49,12 +50,12 @@ pub struct SecondPassword {
     /// The newest one that the broker refused.
     refused: u64,
     locked_until: Option<Duration>,
-    /// Commands that were answered with the question for it, with the id of the order that each names.
+    /// Commands that were answered with the request for it, with the id of the order that each names.
     waiting: Vec<(RequestContext, Option<ShortText>)>,
 }
 
 impl SecondPassword {
-    /// None is held.
+    /// A state without a password.
     #[must_use]
     pub const fn new(rules: PasswordRules) -> Self {
         Self {
@@ -69,7 +70,7 @@ impl SecondPassword {
         }
     }
 
-    /// Holds one, allowed while locked, too. Who was asked for it sends the command again.
+    /// Holds a password, also while locked. A client that got the request for it sends its command again.
     pub fn set(&mut self, value: Secret, now: Duration) {
         self.set += 1;
         self.held = Some(HeldPassword { value, number: self.set });
@@ -77,33 +78,33 @@ impl SecondPassword {
         self.waiting.clear();
     }
 
-    /// A command is answered with the question for it, once.
-    pub fn wait(&mut self, asked: RequestContext, id: Option<ShortText>) {
-        if self.waiting.iter().any(|(other, _)| *other == asked) {
+    /// Notes a command that is answered with the request for it, once.
+    pub fn wait(&mut self, context: RequestContext, id: Option<ShortText>) {
+        if self.waiting.iter().any(|(other, _)| *other == context) {
             return;
         }
         if self.waiting.len() >= JOBS_WAITING_MAX {
             self.waiting.remove(0);
         }
-        self.waiting.push((asked, id));
+        self.waiting.push((context, id));
     }
 
-    /// The commands that were answered with the question for it.
+    /// Takes the commands that were answered with the request for it.
     pub fn take_waiting(&mut self) -> Vec<(RequestContext, Option<ShortText>)> {
         std::mem::take(&mut self.waiting)
     }
 
-    /// A client is gone.
+    /// A client has left.
     pub fn client_left(&mut self, client: u64) {
-        self.waiting.retain(|(asked, _)| asked.client != client);
+        self.waiting.retain(|(context, _)| context.client != client);
     }
 
-    /// Forgets it; tells whether one was held.
+    /// Discards it; returns whether one was held.
     pub fn forget(&mut self) -> bool {
         self.held.take().is_some()
     }
 
-    /// The one that is held.
+    /// The password that is held.
     #[must_use]
     pub fn held(&self) -> Option<&Secret> {
         self.held.as_ref().map(|held| &held.value)
@@ -115,13 +116,13 @@ impl SecondPassword {
         self.held.is_some()
     }
 
-    /// Forgets it where no command has used it for too long; tells whether it did.
+    /// Discards it if no command has used it for too long; returns whether it did.
     pub fn forget_idle(&mut self, now: Duration) -> bool {
         let is_idle = now.saturating_sub(self.last_used) >= self.rules.idle;
         is_idle && self.forget()
     }
 
-    /// Whether orders are refused because of wrong passwords.
+    /// Checks that wrong passwords have not locked it.
     ///
     /// # Errors
     /// `SECOND_PASSWORD_LOCKED` with the seconds that are left.
@@ -140,7 +141,7 @@ impl SecondPassword {
         ))
     }
 
-    /// The password for a command that uses it, which counts as use.
+    /// The password for a command, which counts as use.
     pub fn use_it(&mut self, now: Duration) -> Option<HeldPassword> {
         self.forget_idle(now);
         let held = self.held.clone()?;
@@ -148,13 +149,13 @@ impl SecondPassword {
         Some(held)
     }
 
-    /// Whether the broker has refused this very password: it is not sent again.
+    /// Whether the broker has refused this password: it is not sent again.
     #[must_use]
     pub const fn is_refused(&self, used: &HeldPassword) -> bool {
         used.number <= self.refused
     }
 
-    /// The broker refuses one. It is cleared; the count rises where it `counts`.
+    /// The broker has refused a password. It is discarded, and the count of failures rises if `counts`.
     pub fn refuse(&mut self, used: &HeldPassword, counts: bool, now: Duration) {
         self.refused = self.refused.max(used.number);
         if self.held.as_ref().is_some_and(|held| held.number <= self.refused) {
@@ -168,7 +169,7 @@ impl SecondPassword {
         }
     }
 
-    /// The broker has taken one.
+    /// The broker has accepted a password.
     pub fn accept(&mut self) {
         self.failures = 0;
     }
@@ -209,9 +210,12 @@ mod tests {
             assert!(!password.is_held() && password.is_refused(&used));
             password.set("1111".to_owned().into(), at(time));
         }
-        let told = password.check_lock(at(4)).unwrap_err();
-        assert_eq!(told.code, ReasonCode::SecondPasswordLocked);
-        assert!(told.text.starts_with("LOCKED: 3 wrong") && told.text.contains("1800 s"), "{told}");
+        let reported = password.check_lock(at(4)).unwrap_err();
+        assert_eq!(reported.code, ReasonCode::SecondPasswordLocked);
+        assert!(
+            reported.text.starts_with("LOCKED: 3 wrong") && reported.text.contains("1800 s"),
+            "{reported}"
+        );
         assert!(password.is_held(), "setting one while locked is allowed");
         assert!(password.check_lock(at(1_802)).is_err());
         assert!(password.check_lock(at(1_803)).is_ok());

@@ -1,5 +1,6 @@
-//! The phases in which the web broker venue is delivered (specification 2, "What the service does";
-//! specification 4, P34): what each takes.
+//! The phases in which the web broker venue is delivered, and what each takes.
+//!
+//! Specification 2, "What the service does"; specification 4, P34.
 
 use std::fmt;
 use std::str::FromStr;
@@ -41,13 +42,13 @@ impl OrderPhase {
         self >= Self::O1
     }
 
-    /// Whether notices of executions are listened to.
+    /// Whether notices of executions are read.
     #[must_use]
     pub fn takes_notices(self) -> bool {
         self >= Self::O2
     }
 
-    /// Whether balances are asked for before an order is sent.
+    /// Whether balances are requested before an order is sent.
     #[must_use]
     pub fn guards_balances(self) -> bool {
         self >= Self::O3
@@ -68,7 +69,7 @@ impl OrderPhase {
         }
     }
 
-    /// Whether the phase takes an order, by its kinds and tags.
+    /// Checks that the phase takes an order, by its kinds and tags.
     ///
     /// # Errors
     /// `UNSUPPORTED_IN_PHASE_O0` in O0; in O1 and O2 `VENUE_UNSUPPORTED` with `PHASE`.
@@ -87,7 +88,7 @@ impl OrderPhase {
                 (order.reduce_only, "reduce_only"),
                 (order.trigger_type.is_some(), "a trigger_type"),
             ];
-            return match refused.iter().find(|(is_asked, _)| *is_asked) {
+            return match refused.iter().find(|(is_requested, _)| *is_requested) {
                 Some((_, what)) => Err(self.outside(what)),
                 None => Ok(()),
             };
@@ -106,7 +107,7 @@ impl OrderPhase {
         if self == Self::O1 && order.trigger_type.is_some() {
             return Err(self.outside("a trigger_type"));
         }
-        // Of tags that are in no registry the dialect tells a warning.
+        // For a tag that is in no registry the dialect gives a warning.
         let margin = |tag: &&String| {
             let is_margin = tag.starts_with("cash_margin=") && *tag != "cash_margin=cash";
             is_margin
@@ -123,7 +124,7 @@ impl OrderPhase {
         }
     }
 
-    /// Whether the phase takes changes, cancels and lists.
+    /// Checks that the phase takes changes, cancels and lists.
     ///
     /// # Errors
     /// `UNSUPPORTED_IN_PHASE_O0`.
@@ -196,12 +197,12 @@ mod tests {
             order(|order| order.time_in_force = TimeInForce::AtTheClose),
         ] {
             assert_eq!(first(&later), Some(O3), "{later:?}");
-            let told = O0.check(&later).unwrap_err();
-            assert_eq!(told.code, ReasonCode::UnsupportedInPhaseO0);
+            let reported = O0.check(&later).unwrap_err();
+            assert_eq!(reported.code, ReasonCode::UnsupportedInPhaseO0);
             for phase in [O1, O2] {
-                let told = phase.check(&later).unwrap_err();
-                assert_eq!(told.code, ReasonCode::VenueUnsupported);
-                assert!(told.text.starts_with("PHASE: "), "{told}");
+                let reported = phase.check(&later).unwrap_err();
+                assert_eq!(reported.code, ReasonCode::VenueUnsupported);
+                assert!(reported.text.starts_with("PHASE: "), "{reported}");
             }
         }
         assert!(O0.check_change("ModifyOrder").is_err() && O1.check_change("ModifyOrder").is_ok());

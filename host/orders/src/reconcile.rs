@@ -1,19 +1,20 @@
-//! Reconciliation: what a list of the broker means for the orders of the desk (specification 4, P19, P20,
-//! P26, P27). Pure functions of what is known: the same list twice changes nothing more than once, the
-//! order in which lists and notices come changes nothing in the end, and nothing is made up: no fill is
-//! inferred, no order invented, none dropped because its numbers do not add up.
+//! Reconciliation: what a list of the broker means for the orders of the desk.
+//!
+//! Specification 4, P19, P20, P26, P27. Pure functions of what is known. The same list twice has the effect of
+//! one, and the order in which lists and notices come does not change the end. No fill is inferred, no order
+//! invented, and none dropped because its numbers do not add up.
 //!
 //! | the list has | the desk has | what follows |
 //! |---|---|---|
 //! | a row that fits exactly one unknown order, and no other unknown order fits it | SUBMITTED, number unknown | the order has the row's number |
-//! | several rows or orders that fit, or a row that leaves a doubt, asked for late enough | the same | nothing; `ambiguous` is reported, the rows count as placed elsewhere |
-//! | none of these, asked for late enough | the same | the order is not at the broker |
+//! | several rows or orders that fit, or an ambiguous row, in a list requested late enough | the same | nothing; `ambiguous` is reported, the rows count as placed elsewhere |
+//! | none of these, in a list requested late enough | the same | the order is not at the broker |
 //! | canceled, expired, rejected | working | the same, reported once |
 //! | working | rejected by a refused change | accepted again |
 //! | as a change wanted it | PENDING_UPDATE, answer unknown | the change is done |
-//! | working and not pending, asked for late enough | PENDING_UPDATE or PENDING_CANCEL, answered or unknown | works on as the row says; the request failed |
+//! | working and not pending, in a list requested late enough | PENDING_UPDATE or PENDING_CANCEL, answered or unknown | works on as the row says; the request failed |
 //! | another quantity, price or date, working or filled | working | the order is as the row says |
-//! | filled, asked for late enough | PENDING_UPDATE or PENDING_CANCEL, answered or unknown | the change is done, or the request failed |
+//! | filled, in a list requested late enough | PENDING_UPDATE or PENDING_CANCEL, answered or unknown | the change is done, or the request failed |
 //! | filled | anything | no fill: these come by notices; what is missing is reported, and then the order is filled |
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,28 +26,28 @@ use domain::{JstDate, OrderStatus, OrderType, Rejection};
 use crate::book::{Book, DeskOrder, OrderKey, PendingOperation, close_action};
 use crate::limits::{CLAIM_LATEST_MS, CLAIM_SLACK_MS};
 
-/// When a list was asked for, and by which request.
+/// When a list was requested, and by which request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ListRequest {
     pub(crate) at: Duration,
     pub(crate) p_no: Option<u64>,
     /// [`crate::DeskRules::unknown_settle`].
     pub(crate) settle: Duration,
-    /// Whether every row of it could be read: another list proves no absence.
+    /// Whether every row of it could be read. Only such a list proves that an order is absent.
     pub(crate) is_full: bool,
 }
 
 impl ListRequest {
-    /// Whether the list was asked for so long after an instant that it must know what happened then.
+    /// Whether the list was requested so long after an instant that it must show what happened then.
     pub(crate) fn has_settled_since(&self, since: Duration) -> bool {
         self.at >= since + self.settle
     }
 }
 
-/// What a row means for the order that it tells of.
+/// What a row means for its order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// The order works, and counted as rejected.
+    /// The order works, but is REJECTED at the desk.
     FoundWorking,
     /// It is cancelled.
     Canceled,
@@ -60,7 +61,7 @@ pub(crate) enum Step {
     RequestFailed(&'static str),
     /// It was changed elsewhere, or the desk did not know all of it.
     Differs,
-    /// The desk knows it as ended.
+    /// It works, but has ended at the desk.
     EndedButWorking,
 }
 
@@ -72,7 +73,7 @@ const fn is_working(status: OrderStatus) -> bool {
     )
 }
 
-/// Whether a row and an order are the same but for what is filled.
+/// Whether a row and an order are the same except for what is filled.
 fn is_same(order: &domain::order_mapping::BrokerOrder, row: &BrokerRow) -> bool {
     order.quantity == row.quantity
         && order.price == row.price
@@ -81,10 +82,10 @@ fn is_same(order: &domain::order_mapping::BrokerOrder, row: &BrokerRow) -> bool 
         && order.expire_date == row.expire_date
 }
 
-/// What a row means for its order. Of an order that has changed since the list was asked for, the list
-/// knows less than the desk does.
-pub(crate) fn steps(order: &DeskOrder, row: &BrokerRow, asked: ListRequest) -> Vec<Step> {
-    if order.changed_at > asked.at {
+/// What a row means for its order. If the order has changed since the list was requested, the list knows less
+/// than the desk does.
+pub(crate) fn steps(order: &DeskOrder, row: &BrokerRow, request: ListRequest) -> Vec<Step> {
+    if order.changed_at > request.at {
         return Vec::new();
     }
     let mut steps = Vec::new();
@@ -99,17 +100,17 @@ pub(crate) fn steps(order: &DeskOrder, row: &BrokerRow, asked: ListRequest) -> V
         OrderStatus::Rejected if !status.is_final() => steps.push(Step::Rejected),
         working if is_working(working) => match &order.pending {
             _ if status.is_final() => {
-                let is_told =
-                    asked.has_settled_since(order.changed_at) && order.client_order_id.is_some();
-                steps.extend(is_told.then_some(Step::EndedButWorking));
+                let is_reported =
+                    request.has_settled_since(order.changed_at) && order.client_order_id.is_some();
+                steps.extend(is_reported.then_some(Step::EndedButWorking));
             }
-            Some(pending) => steps.extend(pending_step(pending, row, asked)),
+            Some(pending) => steps.extend(pending_step(pending, row, request)),
             None if !is_same(&order.order, row) || !order.is_whole => steps.push(Step::Differs),
             None => {}
         },
-        // Its fills come by notices, where there are any; what was asked of it ends here.
+        // Its fills come by notices, in phases that take them. Its pending operation ends here.
         OrderStatus::Filled if !status.is_final() => match &order.pending {
-            Some(pending) => steps.extend(pending_step(pending, row, asked)),
+            Some(pending) => steps.extend(pending_step(pending, row, request)),
             None if !is_same(&order.order, row) => steps.push(Step::Differs),
             None => {}
         },
@@ -118,17 +119,17 @@ pub(crate) fn steps(order: &DeskOrder, row: &BrokerRow, asked: ListRequest) -> V
     steps
 }
 
-/// Whether a row tells something of its order that could not be taken up, because the order has changed
-/// since the list was asked for: the next list has it still.
-pub(crate) fn is_put_off(order: &DeskOrder, row: &BrokerRow, asked: ListRequest) -> bool {
-    let tells = row.status.is_final() || !is_same(&order.order, row);
-    order.changed_at > asked.at && !order.status.is_final() && tells
+/// Whether a row has news of its order that must wait, because the order has changed since the list was
+/// requested. The next list has it again.
+pub(crate) fn is_put_off(order: &DeskOrder, row: &BrokerRow, request: ListRequest) -> bool {
+    let has_news = row.status.is_final() || !is_same(&order.order, row);
+    order.changed_at > request.at && !order.status.is_final() && has_news
 }
 
-/// What a row means for a change or a cancel that was sent.
-fn pending_step(pending: &PendingOperation, row: &BrokerRow, asked: ListRequest) -> Option<Step> {
+/// What a row means for a pending operation.
+fn pending_step(pending: &PendingOperation, row: &BrokerRow, request: ListRequest) -> Option<Step> {
     let ended = pending.ended?;
-    if asked.at < ended {
+    if request.at < ended {
         return None;
     }
     if pending.wanted.as_ref().is_some_and(|wanted| is_same(wanted, row)) {
@@ -136,7 +137,7 @@ fn pending_step(pending: &PendingOperation, row: &BrokerRow, asked: ListRequest)
     }
     let is_under_way =
         matches!(row.status, OrderStatus::PendingUpdate | OrderStatus::PendingCancel);
-    if is_under_way || !asked.has_settled_since(ended) {
+    if is_under_way || !request.has_settled_since(ended) {
         return None;
     }
     let is_filled = row.status == OrderStatus::Filled;
@@ -148,32 +149,33 @@ fn pending_step(pending: &PendingOperation, row: &BrokerRow, asked: ListRequest)
     }))
 }
 
-/// A row that is none of the orders of this desk whose numbers are known.
+/// A row that belongs to no order of this desk whose number is known.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FreeRow<'a> {
     pub(crate) index: usize,
     pub(crate) row: &'a BrokerRow,
-    /// The order placed elsewhere that it counts as since a list before.
+    /// The foreign order that it counts as since an earlier list.
     pub(crate) foreign: Option<OrderKey>,
 }
 
 impl FreeRow<'_> {
-    /// Whether it may be an order at all: what the desk knew before it made the order is another one.
+    /// Whether it may be the order of a key. A row that the desk knew before it made the order is another
+    /// order.
     fn is_new_to(&self, order: OrderKey) -> bool {
         self.foreign.is_none_or(|foreign| foreign > order)
     }
 }
 
-/// What a list says of the orders whose numbers are unknown. Each list is judged by itself.
+/// What a list means for the orders whose numbers are unknown. Each list is judged by itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Claims {
     /// Orders and the rows that are theirs.
     pub(crate) found: Vec<(OrderKey, usize)>,
-    /// Orders that the broker surely does not have.
+    /// Orders that the broker certainly does not have.
     pub(crate) missing: Vec<OrderKey>,
-    /// Orders whose numbers stay unknown though a row may be theirs, and why.
+    /// Orders whose numbers stay unknown because of an ambiguous row, and why.
     pub(crate) ambiguous: Vec<(OrderKey, String)>,
-    /// Rows that may belong to an order, while its time is not over: they count as no other order yet.
+    /// Rows that may belong to an order whose time is not over. They count as no other order yet.
     pub(crate) left_free: Vec<usize>,
 }
 
@@ -185,10 +187,10 @@ pub(crate) fn fits(order: &DeskOrder, row: &BrokerRow) -> bool {
     is_in_time && is_soon && is_alike(order, row)
 }
 
-/// Whether a row leaves a doubt that it is an order whose number is unknown: the same but for the time,
-/// which may come from a clock that is not set like ours; or placed since and changed elsewhere, for which
-/// brokers take other prices and dates, and fewer shares. What is further away in time than a request can
-/// be is another order: a clock that wrong has no session, because the broker refuses its requests.
+/// Whether a row is an ambiguous match of an order whose number is unknown. Either it is the same except for
+/// its time, whose clock may be wrong. Or it was placed since and changed elsewhere, for which brokers take
+/// other prices and dates, and fewer shares. A row whose time differs by more than a request can take is
+/// another order. The broker refuses requests with a clock that is so wrong.
 fn is_doubtful(order: &DeskOrder, row: &BrokerRow) -> bool {
     let is_near = row.time.millis().abs_diff(order.ts_ms) <= CLAIM_LATEST_MS;
     let is_since = row.time.millis().saturating_add(CLAIM_SLACK_MS) >= order.ts_ms;
@@ -200,7 +202,7 @@ fn is_doubtful(order: &DeskOrder, row: &BrokerRow) -> bool {
     is_near && (is_alike(order, row) || is_since && is_changed())
 }
 
-/// The same but for the time.
+/// Whether they are the same except for the time.
 fn is_alike(order: &DeskOrder, row: &BrokerRow) -> bool {
     let made = &order.order;
     let has_times = !order.is_whole
@@ -215,8 +217,8 @@ fn is_alike(order: &DeskOrder, row: &BrokerRow) -> bool {
         && has_times
 }
 
-/// Whether a row has an order's side. One that settles a margin position has the side that its tag means,
-/// whatever its own is (P39); the log does not tell the tags of an order.
+/// Whether a row has an order's side. An order that settles a margin position has the side that its tag means,
+/// whatever its own is (P39). The log does not record the tags of an order.
 fn has_side(order: &DeskOrder, row: &BrokerRow) -> bool {
     match close_action(&row.tags) {
         Some(action) => order.is_restored() || close_action(&order.order.tags) == Some(action),
@@ -224,7 +226,7 @@ fn has_side(order: &DeskOrder, row: &BrokerRow) -> bool {
     }
 }
 
-/// Whether a row may have an order's side, where a dialect does not tell what settles a margin position.
+/// Whether a row may have an order's side, if a dialect does not say what settles a margin position.
 fn may_have_side(order: &DeskOrder, row: &BrokerRow) -> bool {
     let may_settle = if order.is_restored() {
         order.order.order_type == OrderType::Market
@@ -246,15 +248,15 @@ struct Unknown<'a> {
 pub(crate) fn claims<'a>(
     book: &'a Book,
     rows: &[FreeRow<'a>],
-    asked: ListRequest,
+    request: ListRequest,
     today: JstDate,
 ) -> Claims {
     let unknown = book.iter().filter_map(|(key, order)| {
         let since = order.unknown_since.filter(|_| order.is_unknown())?;
         let fitting = rows.iter().filter(|free| free.is_new_to(key) && fits(order, free.row));
         let fitting = fitting.copied().collect();
-        let has_settled = asked.has_settled_since(since);
-        (asked.at >= since).then_some(Unknown { key, order, has_settled, fitting })
+        let has_settled = request.has_settled_since(since);
+        (request.at >= since).then_some(Unknown { key, order, has_settled, fitting })
     });
     let unknown: Vec<Unknown<'_>> = unknown.collect();
     let mut orders_of: BTreeMap<usize, usize> = BTreeMap::new();
@@ -274,7 +276,7 @@ pub(crate) fn claims<'a>(
     }
     let found: BTreeSet<usize> = claims.found.iter().map(|(_, row)| *row).collect();
     for one in &open {
-        // What belongs to another order for sure is no reason to doubt.
+        // A row that certainly belongs to another order makes nothing ambiguous.
         let may_be = |free: &&FreeRow<'_>| {
             let is_free = free.is_new_to(one.key) && !found.contains(&free.index);
             is_free && (fits(one.order, free.row) || is_doubtful(one.order, free.row))
@@ -295,7 +297,7 @@ pub(crate) fn claims<'a>(
                 );
                 claims.ambiguous.push((one.key, text));
             }
-            None if is_absent(one, asked, today) => claims.missing.push(one.key),
+            None if is_absent(one, request, today) => claims.missing.push(one.key),
             None => {}
         }
     }
@@ -304,16 +306,16 @@ pub(crate) fn claims<'a>(
     claims
 }
 
-/// Whether a list without a row for an order proves that the broker does not have it (P20): every row was
-/// read, the list's request was taken by the broker after the order's, and the broker's lists have the
-/// orders of the order's day.
-fn is_absent(one: &Unknown<'_>, asked: ListRequest, today: JstDate) -> bool {
-    let is_later = match (one.order.p_no, asked.p_no) {
+/// Whether a list without a row for an order proves that the broker does not have it (P20). Every row must be
+/// readable. The broker must have taken the list's request after the order's. Its lists must have the orders of
+/// that day.
+fn is_absent(one: &Unknown<'_>, request: ListRequest, today: JstDate) -> bool {
+    let is_later = match (one.order.p_no, request.p_no) {
         (Some(order), Some(list)) => list > order,
         (None, Some(_)) => true,
         (_, None) => false,
     };
-    is_later && asked.is_full && one.has_settled && one.order.day() == today
+    is_later && request.is_full && one.has_settled && one.order.day() == today
 }
 
 /// The rejection of an order that no list has (P20).

@@ -1,5 +1,6 @@
-//! Notices that came before: the broker sends those of the day again at each connection, and each is taken
-//! once. Fills have numbers of their own, by which their orders know them.
+//! Detects duplicate notices: at each connection the broker sends those of the day again.
+//!
+//! Each notice is applied once. Fills have numbers of their own, by which their orders know them.
 
 use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
@@ -11,28 +12,28 @@ use venues::web_broker::frame;
 
 use crate::limits::NOTICES_KNOWN_MAX;
 
-/// Whether a notice came before.
+/// Whether a notice has arrived before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// It did not.
+    /// It has not.
     First,
-    /// It did.
+    /// It has.
     Again,
-    /// That is not known: there is no room for one more.
+    /// Unknown: there is no room for one more.
     Unknown,
 }
 
-/// The notices of today and of the day before, by the hash of what makes each the one that it is.
+/// The notices of today and of the day before, by the hash of their identity.
 #[derive(Debug, Default)]
 pub(crate) struct SeenNotices {
     hasher: RandomState,
-    /// When each came first.
+    /// The day on which each arrived first.
     notices: HashMap<u64, JstDate>,
     today: Option<JstDate>,
 }
 
 impl SeenNotices {
-    /// Remembers a notice, which is read from these fields.
+    /// Remembers a notice, which was read from these fields.
     pub(crate) fn take(
         &mut self,
         notice: &BrokerNotice,
@@ -40,7 +41,7 @@ impl SeenNotices {
         today: JstDate,
     ) -> Arrival {
         if self.today != Some(today) {
-            // A business day lasts over midnight.
+            // A business day lasts past midnight.
             self.notices.retain(|_, came| Some(*came) >= today.pred_opt());
             self.today = Some(today);
         }

@@ -1,5 +1,7 @@
-//! The thread that owns an order desk and its connection to the broker. Commands come in by a queue, events
-//! go out by a function; between the two everything happens on one thread, in the order in which it came.
+//! The thread that owns an order desk and its connection to the broker.
+//!
+//! Commands come in by a queue, events go out by a function. Between the two everything happens on one thread,
+//! in order of arrival.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -27,20 +29,20 @@ use crate::desk::{Desk, DeskRules, LoginDone, LoginFailed, Now, Out, Recipient, 
 use crate::event::DeskEvent;
 use crate::instruments::InstrumentTable;
 
-/// Commands that wait for the thread; it takes them in microseconds.
+/// Commands queued for the thread, which takes them in microseconds.
 pub const COMMANDS_WAITING_MAX: usize = 4_096;
-/// Frames of the stream that wait for the thread; the stream waits when there are more.
+/// Frames of the stream queued for the thread; the stream waits if there are more.
 const FRAMES_WAITING_MAX: usize = 1_024;
-/// How long the end of the program waits for the answer that is on its way, whose line belongs in the log.
+/// How long the end of the program waits for an answer that is under way, because its line belongs in the log.
 const LAST_ANSWER_TIME: Duration = Duration::from_secs(3);
-/// How long a request is on its way before the program is killed at a test's wish.
+/// How long a request is under way before a test's crash point ends the program.
 const KILL_AFTER: Duration = Duration::from_millis(20);
 
-/// Finds the credentials when a login of a kind needs them; the error says in one line what is missing and what to
-/// do, without a secret.
+/// Finds the credentials when a login of a kind needs them. The error says in one line what is missing and what
+/// to do, without a secret.
 pub type FindCredentials = Box<dyn Fn(LoginKind) -> Result<Credentials, String> + Send>;
 
-/// What a desk is made of.
+/// The parts of a desk.
 pub struct Setup {
     /// Where the broker is.
     pub broker: WebBrokerConfig,
@@ -60,16 +62,16 @@ pub enum ServiceError {
     /// The audit log cannot be used.
     #[error(transparent)]
     Audit(#[from] AuditError),
-    /// The broker's address is none that may be used.
+    /// The broker's address is not allowed.
     #[error("[web_broker] {0}")]
     Address(#[from] AddressError),
-    /// The dialect is made for other hosts: what it writes may mean something else there.
+    /// The dialect is made for other hosts, where its requests may have another meaning.
     #[error(
         "the dialect {dialect} is not made for {host}, only for this machine{}",
         made_for.iter().map(|host| format!(", {host}")).collect::<String>()
     )]
     OtherHost {
-        /// What the dialect calls itself.
+        /// Name of the dialect.
         dialect: String,
         /// Where orders would go.
         host: String,
@@ -85,11 +87,11 @@ pub enum ServiceError {
 }
 
 enum Input {
-    Command { asked: RequestContext, command: Box<DeskCommand> },
+    Command { context: RequestContext, command: Box<DeskCommand> },
     Left { client: u64 },
 }
 
-/// An order desk that runs.
+/// A running order desk.
 pub struct Service {
     thread: VenueThread<Input>,
     instruments: Arc<InstrumentTable>,
@@ -109,7 +111,7 @@ impl Service {
         emit: impl Fn(Recipient, &DeskEvent) + Send + 'static,
     ) -> Result<Self, ServiceError> {
         let description = setup.mapping.description();
-        // Its own word: a file may have any name.
+        // The dialect's own name: a file may have any name.
         setup.broker.dialect.clone_from(&description.name);
         let (host, is_this_machine) = Addresses::host_of(&setup.broker)?;
         if !description.is_made_for(&host, is_this_machine) {
@@ -179,21 +181,21 @@ impl Service {
         &self.instruments
     }
 
-    /// Hands a command over.
+    /// Queues a command.
     ///
     /// # Errors
-    /// [`Busy`]: it was not taken.
-    pub fn command(&self, asked: RequestContext, command: DeskCommand) -> Result<(), Busy> {
+    /// [`Busy`]: the queue is full.
+    pub fn command(&self, context: RequestContext, command: DeskCommand) -> Result<(), Busy> {
         let command = Box::new(command);
-        self.thread.command(Input::Command { asked, command })
+        self.thread.command(Input::Command { context, command })
     }
 
-    /// A client is gone.
+    /// Notes that a client has left.
     pub fn client_left(&self, client: u64) {
         self.thread.notice(Input::Left { client });
     }
 
-    /// Ends the desk, after the answer that is on its way, or without it after three seconds.
+    /// Ends the desk, after the answer that is under way, or after three seconds without it.
     pub fn stop(self) {
         if self.thread.stop().is_err() {
             tracing::error!("the order desk ended by a panic");
@@ -207,13 +209,13 @@ impl std::fmt::Debug for Service {
     }
 }
 
-/// What the broker's answer is for, with the connection that comes back with it.
+/// The result of a call, with the connection that comes back with it.
 enum Done {
     Called { ticket: u64, called: Called },
     LoggedIn { ticket: u64, ended: Result<LoginDone, LoginFailed> },
 }
 
-/// Gives clients what the desk tells.
+/// Broadcasts an event of the desk to its recipients.
 type Emit = Box<dyn Fn(Recipient, &DeskEvent) + Send>;
 type Call = Pin<Box<dyn Future<Output = (Transport, Done)> + Send>>;
 
@@ -222,11 +224,11 @@ struct Worker {
     clock: VenueClock,
     emit: Emit,
     credentials: FindCredentials,
-    /// None while it is asked: one request is on its way at a time.
+    /// `None` during a request: one request is under way at a time.
     transport: Option<Transport>,
     call: Option<Call>,
     frames: mpsc::Sender<(u64, StreamEvent)>,
-    /// The stream of the present session: which login it is of, and what ends it.
+    /// The stream of the present session: the number of its login, and the guard that ends it.
     following: Option<(u64, DropGuard)>,
 }
 
@@ -241,7 +243,8 @@ impl Worker {
         mut stream: mpsc::Receiver<(u64, StreamEvent)>,
         stop: CancellationToken,
     ) {
-        // Of their own: a pause that begins anew with each command would never end where many come.
+        // A timer of its own: a pause that begins anew with each command would never end in a flood of
+        // commands.
         let mut ticks = tokio::time::interval(Desk::tick_pause());
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -275,7 +278,7 @@ impl Worker {
         let now = self.now();
         match input {
             Input::Left { client } => self.desk.client_left(client),
-            Input::Command { asked, command } => self.desk.command(asked, *command, now),
+            Input::Command { context, command } => self.desk.command(context, *command, now),
         }
     }
 
@@ -317,7 +320,7 @@ impl Worker {
         }
     }
 
-    /// Follows the stream of the session that has begun; that of the one before ends.
+    /// Follows the stream of the session that has begun, and ends the one before.
     fn follow(&mut self, transport: &Transport) {
         let session = self.following.take().map_or(1, |(session, _)| session + 1);
         let Some(address) = transport.event_address() else { return };
@@ -335,7 +338,7 @@ impl Worker {
         });
     }
 
-    /// Does what the desk wants done.
+    /// Executes the output of the desk.
     fn act(&mut self) {
         let held = |desk: &Desk| desk.second_password().map(secret);
         for out in self.desk.take_out() {
@@ -345,7 +348,7 @@ impl Worker {
                     if let DeskEvent::Order(event) = *event
                         && event.kind == OrderEventKind::Accepted
                     {
-                        crate::kill::here("accepted_told");
+                        crate::kill::here("accepted_broadcast");
                     }
                 }
                 Out::Send { ticket, request, password, within } => {
@@ -353,12 +356,12 @@ impl Worker {
                     if is_order {
                         crate::kill::here("before_send");
                     }
-                    // The desk asks one question at a time.
+                    // The desk sends one request at a time.
                     let Some(mut transport) = self.transport.take() else { continue };
                     transport.also_hide(held(&self.desk));
                     self.call = Some(Box::pin(async move {
                         if is_order && crate::kill::is_at("sending") {
-                            // The request leaves, and its answer is not awaited.
+                            // The request leaves, and its answer is not read.
                             let password = password.as_ref().map(secret);
                             let sent = transport.call(&request, password.as_ref());
                             let _ = tokio::time::timeout(KILL_AFTER, sent).await;
@@ -385,7 +388,7 @@ impl Worker {
     }
 }
 
-/// The date of the broker's masters: its day begins at 05:30 in Japan.
+/// The business date of the broker's masters, whose day begins at 05:30 in Japan.
 fn business_date(now: TsNanos) -> JstDate {
     const OPENS: u64 = (5 * 60 + 30) * 60 * 1_000_000_000;
     TsNanos::from_nanos(now.nanos().saturating_sub(OPENS)).jst_date()
@@ -395,7 +398,7 @@ fn secret(password: &Secret) -> SecretString {
     SecretString::from(password.expose().to_owned())
 }
 
-/// Waits for the call that is on its way, for ever where there is none.
+/// Waits for the call that is under way, or for ever if there is none.
 async fn ended(call: &mut Option<Call>) -> (Transport, Done) {
     match call {
         Some(future) => {

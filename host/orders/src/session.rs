@@ -1,6 +1,7 @@
-//! The session at the broker: where it stands, what its login said, whether the broker takes orders, and what
-//! a login waits for before the venue is ready (specification 2, "Session and password states";
-//! specification 4, P2, P3).
+//! The session at the broker: its state, its login's data, and whether the broker takes orders.
+//!
+//! It also has what a login waits for before the venue is ready (specification 2, "Session and password
+//! states"; specification 4, P2 and P3).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use venues::web_broker::Masters;
 use crate::event::{SessionFault, VenueStage};
 use crate::limits::READY_TIME;
 
-/// Where the session at the broker stands.
+/// State of the session at the broker.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SessionState {
     /// No login yet.
@@ -25,31 +26,31 @@ pub enum SessionState {
     Frozen,
 }
 
-/// A login that the broker has taken.
+/// A login that the broker has accepted.
 #[derive(Debug)]
 pub struct LoginDone {
     /// The account's tax code.
     pub account: String,
     /// Whether it has a margin account.
     pub has_margin: bool,
-    /// Names of what changed against the login before, never values.
+    /// Names of what changed since the login before, never values.
     pub changed: Vec<&'static str>,
-    /// Whether the broker says in its masters that it is open; none where it does not say.
+    /// Whether the broker's masters say that it is open; `None` if they do not say.
     pub is_open: Option<bool>,
-    /// The day's masters; none where they could not be had.
+    /// The day's masters; `None` if they could not be loaded.
     pub masters: Option<Arc<Masters>>,
 }
 
-/// A login that came to nothing.
+/// A login that failed.
 #[derive(Debug)]
 pub enum LoginFailed {
     /// There are no credentials.
     NoCredentials(String),
-    /// The broker refuses, or cannot be reached.
+    /// The broker refuses it, or cannot be reached.
     Failed {
         /// Why, in one line.
         why: String,
-        /// Whether the session before goes on.
+        /// Whether the earlier session goes on.
         has_session: bool,
     },
 }
@@ -69,11 +70,11 @@ pub(crate) struct Session {
     masters: Option<Arc<Masters>>,
     /// The commands that wait for a login; empty where none is under way.
     waiting_logins: Vec<Option<String>>,
-    /// The masters are there, and a list and the stream are waited for.
+    /// The masters are loaded; a list and the stream are awaited.
     is_waiting: bool,
     has_list: bool,
     since_ms: u64,
-    /// The session began, and no fault has reported yet that list or stream do not come.
+    /// When the session began; `None` once a missing list or stream was reported.
     begun: Option<Duration>,
     fault: Option<SessionFault>,
 }
@@ -103,7 +104,7 @@ impl Session {
         self.state
     }
 
-    /// The broker's masters, once a login gave them.
+    /// The broker's masters, once a login has loaded them.
     pub(crate) fn masters(&self) -> Option<&Masters> {
         self.masters.as_deref()
     }
@@ -126,7 +127,7 @@ impl Session {
         self.fault
     }
 
-    /// Whether orders can be sent (specification 4, P23b).
+    /// Checks that orders can be sent (specification 4, P23b).
     pub(crate) fn check_active(&self) -> Result<(), Rejection> {
         let text = match self.state {
             SessionState::Active => return Ok(()),
@@ -136,7 +137,7 @@ impl Session {
         Err(Rejection::new(ReasonCode::SessionExpired, text))
     }
 
-    /// Whether the broker's masters are here, without which lots and price steps are unknown.
+    /// Checks that the broker's masters are loaded: without them lots and price steps are unknown.
     pub(crate) fn check_masters(&self) -> Result<(), Rejection> {
         if self.masters.is_some() {
             return Ok(());
@@ -145,7 +146,7 @@ impl Session {
         Err(Rejection::new(ReasonCode::InternalError, text))
     }
 
-    /// Whether the broker says that it takes no orders (specification 4, P2).
+    /// Checks that the broker takes orders (specification 4, P2).
     pub(crate) fn check_open(&self) -> Result<(), Rejection> {
         let is_closed = matches!(self.phase, VenuePhase::Closed | VenuePhase::NightClosing);
         if is_closed || self.is_closed_by_answer {
@@ -155,7 +156,7 @@ impl Session {
         Ok(())
     }
 
-    /// The broker says by its stream whether it takes orders.
+    /// The broker's stream says whether it takes orders.
     pub(crate) fn set_phase(&mut self, phase: VenuePhase) {
         if phase != self.phase {
             tracing::info!(?phase, "the broker says whether it takes orders");
@@ -173,12 +174,12 @@ impl Session {
         self.is_closed_by_answer
     }
 
-    /// A command waits for a login.
+    /// Adds a command that waits for a login.
     pub(crate) fn wait_for_login(&mut self, request_id: Option<String>) {
         self.waiting_logins.push(request_id);
     }
 
-    /// The commands that waited for a login, which wait no more.
+    /// Takes the commands that waited for a login.
     pub(crate) fn take_waiting_logins(&mut self) -> Vec<Option<String>> {
         std::mem::take(&mut self.waiting_logins)
     }
@@ -188,11 +189,11 @@ impl Session {
         self.since_ms = now.wall.millis();
     }
 
-    /// The broker has taken a login; gives its number.
+    /// Begins the session of an accepted login; returns its number.
     pub(crate) fn begin(&mut self, done: &mut LoginDone) -> u64 {
         self.epoch += 1;
         self.state = SessionState::Active;
-        // The newest word: frames and answers that come later take its place (P2).
+        // The newest information: later frames and answers replace it (P2).
         self.phase = match done.is_open {
             Some(true) => VenuePhase::Open,
             Some(false) => VenuePhase::Closed,
@@ -209,13 +210,13 @@ impl Session {
         self.epoch
     }
 
-    /// A list and the stream are waited for now.
+    /// Awaits a list and the stream from now on.
     pub(crate) const fn wait_for_ready(&mut self, now: Now) {
         self.is_waiting = true;
         self.begun = Some(now.mono);
     }
 
-    /// A login failed after which no session goes on; tells whether there was one.
+    /// Ends the session after a login that failed; returns whether there was one.
     pub(crate) fn log_out(&mut self) -> bool {
         let was_active = self.state == SessionState::Active;
         if was_active {
@@ -224,7 +225,7 @@ impl Session {
         was_active
     }
 
-    /// The broker has ended the session; false where that is known.
+    /// The broker has ended the session; returns false if that is known already.
     pub(crate) fn freeze(&mut self, now: Now) -> bool {
         if self.state == SessionState::Frozen {
             return false;
@@ -234,18 +235,18 @@ impl Session {
         true
     }
 
-    /// The venue cannot be used.
+    /// Notes why the venue cannot be used.
     pub(crate) const fn set_fault(&mut self, fault: SessionFault) {
         self.fault = Some(fault);
         self.is_waiting = false;
     }
 
-    /// A list of orders has come.
+    /// Notes that a list of orders has arrived.
     pub(crate) const fn list_came(&mut self) {
         self.has_list = true;
     }
 
-    /// What has not come for so long that it is reported, once for each login; the session keeps waiting.
+    /// What is still missing after too long, once for each login; the session goes on waiting.
     pub(crate) fn take_lateness(&mut self, now: Now) -> Option<&'static str> {
         let begun = self.begun.filter(|_| self.is_waiting)?;
         if now.mono.saturating_sub(begun) < READY_TIME {
@@ -256,13 +257,13 @@ impl Session {
         Some(if self.has_list { "stream of events" } else { "list of orders" })
     }
 
-    /// The session keeps waiting although a fault was reported.
+    /// Goes on waiting after a fault was reported.
     pub(crate) const fn wait_on(&mut self) {
         self.is_waiting = true;
     }
 
-    /// The venue is ready once a list has come and the stream is up: gives the commands that waited for it,
-    /// one without an id where there was none.
+    /// Once a list has arrived and the stream is up, returns the commands that waited. If there was none, it
+    /// returns one without an id.
     pub(crate) fn take_readiness(
         &mut self,
         has_stream: bool,

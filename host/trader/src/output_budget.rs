@@ -1,8 +1,8 @@
 //! Counts what a strategy's records leave in a run's folder, in bytes, against the budget of the run.
 //!
-//! Each record has a fixed cost for the lines and rows that it becomes, and each of its texts one for
-//! every file that has it. The cost is a little more than what stands on the disk, and the same whether a
-//! folder is written or not, so that runs and sweeps end at the same event.
+//! Each record has a fixed cost for its lines and rows. Each of its texts has a cost for every file with a
+//! copy. The cost is a little more than the bytes on the disk. It is the same whether a folder is written or
+//! not, so that runs and sweeps end at the same event.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use domain::guest_limit::{
 use domain::strategy::{LogLine, NarrativeRecord, Signal};
 use domain::{GuestLimit, OrderEvent, OrderEventKind, Origin};
 
-/// An order that is taken, from its sending to its end: two lines of the audit log, three events, and
-/// its row in three tables and in the page.
+/// An order that is taken, from its sending to its end: two lines of the audit log, three events, and its row
+/// in three tables and in the page.
 const ORDER_COST: usize = 1_450;
-/// Where its id stands.
+/// Copies of its id.
 const ORDER_IDS: usize = 9;
-/// A fill: two events and one for the position, its row in three tables and in the page, half a row of
-/// a round trip in the same.
+/// A fill: two events, one for the position, and its row in three tables and in the page. Half a row of a round
+/// trip is in the same places.
 const FILL_COST: usize = 1_350;
 const FILL_IDS: usize = 10;
 /// A reported parameter: in the manifest, where lists have a space for each value, and in the page.
@@ -28,7 +28,7 @@ const PARAMETER_COPIES: usize = 3;
 /// A change or a cancel: an event.
 const COMMAND_COST: usize = 90;
 
-/// Bytes so far, and how many there may be.
+/// Bytes so far, and the limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OutputBudget {
     bytes: u64,
@@ -43,13 +43,14 @@ impl OutputBudget {
         Self { bytes: 0, allowed: first_day, per_day, days: 0 }
     }
 
-    /// Takes what a strategy reports of its parameters: in the manifest, with a space for each value, and in the page.
+    /// Counts the parameters that a strategy reports: in the manifest, with a space for each value, and in the
+    /// page.
     pub(crate) fn parameters(&mut self, parameters: &BTreeMap<String, String>) {
         let texts = parameters.iter().flat_map(|(name, value)| [name, value]);
         self.take(PARAMETER_COPIES * texts.map(|text| text_page_cost(text)).sum::<usize>());
     }
 
-    /// A day begins.
+    /// Adds the budget of a new day.
     pub(crate) const fn begin_day(&mut self) {
         if self.days > 0 {
             self.allowed = self.allowed.saturating_add(self.per_day);
@@ -57,8 +58,8 @@ impl OutputBudget {
         self.days += 1;
     }
 
-    /// Takes an event of an order. Those of clients are no guest's. What rejections leave is counted
-    /// where orders are rejected; tags are in no file, but stay in memory until the order is done.
+    /// Counts an event of an order of the strategy; orders of clients do not count. The execution counts the
+    /// bytes of rejections. Tags are in no file, but stay in memory until the order is done.
     #[inline]
     pub(crate) fn order_event(&mut self, event: &OrderEvent) {
         if event.origin != Origin::Strategy {
@@ -80,14 +81,14 @@ impl OutputBudget {
         self.take(cost + ids * text_cost(&event.client_order_id));
     }
 
-    /// Takes a mark.
+    /// Counts a mark.
     pub(crate) fn signal(&mut self, signal: &Signal) {
         let texts = [&signal.tag, &signal.note].into_iter().flatten();
         let texts: usize = texts.map(|text| text_cost(text)).sum();
         self.take(SIGNAL_FORMS * (SIGNAL_COST + texts));
     }
 
-    /// Takes a decision.
+    /// Counts a decision.
     pub(crate) fn narrative(&mut self, record: &NarrativeRecord) {
         let texts = [record.title.as_str(), &record.body];
         let texts = texts.into_iter().chain(record.client_order_id.as_deref());
@@ -95,7 +96,7 @@ impl OutputBudget {
         self.take(TABLE_FORMS * (NARRATIVE_COST + texts));
     }
 
-    /// Takes a line of the log.
+    /// Counts a line of the log.
     pub(crate) fn log_line(&mut self, line: &LogLine) {
         self.take(TABLE_FORMS * (LOG_LINE_COST + text_cost(&line.message)));
     }
@@ -104,7 +105,7 @@ impl OutputBudget {
         self.bytes = self.bytes.saturating_add(cost as u64);
     }
 
-    /// Whether there is room for all this and so many bytes of rejected orders.
+    /// Checks that there is room for the bytes so far and for so many bytes of rejected orders.
     pub(crate) const fn check(&self, rejected: u64) -> Result<(), FaultKind> {
         let (used, allowed) = (self.bytes.saturating_add(rejected), self.allowed);
         match rejected {

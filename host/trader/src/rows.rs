@@ -1,4 +1,4 @@
-//! The rows that a session takes: trades as columns, or bars; many or one.
+//! The rows that a session takes: trades as columns, or bars.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use results::sink::Record;
 #[derive(Debug, Default, Clone, Copy)]
 pub struct LastPrices {
     prices: [Option<Price>; INSTRUMENTS_MAX],
-    /// Until when the trades of each are over.
+    /// Times of the last prices: of a trade its own, of a bar its end.
     over: [TsNanos; INSTRUMENTS_MAX],
     /// The last close of each before the first day, as shares are counted now.
     base: [Option<Price>; INSTRUMENTS_MAX],
@@ -59,7 +59,7 @@ impl LastPrices {
         self.prices[index]
     }
 
-    /// By instrument; zero where nothing has traded, so that nothing is held.
+    /// The last prices by instrument; zero if an instrument has not traded, so that its position has no value.
     #[must_use]
     pub fn or_zero(&self) -> [Price; INSTRUMENTS_MAX] {
         self.prices.map(Option::unwrap_or_default)
@@ -77,7 +77,7 @@ impl LastPrices {
         }
     }
 
-    /// Takes the prices of rows and when they are over, given from the last to the first.
+    /// Takes prices and their times from rows, the last row first.
     #[inline]
     fn take(&mut self, latest_first: impl Iterator<Item = (u16, Price, TsNanos)>) {
         let mut missing = self.count;
@@ -110,13 +110,13 @@ pub trait Rows<'w>: Copy {
     #[must_use]
     fn part(self, rows: Range<usize>) -> Self;
 
-    /// As the strategy gets them; `one` where there is only one row.
+    /// The window that the strategy gets; `one` if it is a single row.
     fn window(self, one: bool) -> Window<'w>;
 
     /// Takes the last prices of `rows`, at least one.
     fn note_last(self, rows: Range<usize>, last: &mut LastPrices);
 
-    /// Records a row for a sink that wants the market.
+    /// Records a row, for a sink that takes market data.
     fn record(self, row: usize, recorder: &mut Recorder<'_>);
 }
 
@@ -202,22 +202,22 @@ impl<'w> Rows<'w> for BarRows<'w> {
     }
 }
 
-/// How far a strategy is in one window of rows.
+/// How far the strategy has read one window of rows.
 #[derive(Debug)]
 pub struct Pass<'w, R> {
     pub(crate) rows: R,
     pub(crate) start: usize,
     end: usize,
-    /// The first row that the strategy has not seen.
+    /// The first row that the strategy has not read.
     pub(crate) reached: usize,
-    /// The first row that was not recorded.
+    /// The first row that is not recorded yet.
     pub(crate) recorded: usize,
-    /// What the strategy gets next.
+    /// The window that the strategy gets next.
     pub(crate) next: Window<'w>,
 }
 
 impl<'w, R: Rows<'w>> Pass<'w, R> {
-    /// The rows of `window` are one window of the strategy.
+    /// A pass over the rows of `window`.
     #[inline]
     pub fn new(rows: R, window: Range<usize>) -> Self {
         let Range { start, end } = window;
@@ -225,7 +225,7 @@ impl<'w, R: Rows<'w>> Pass<'w, R> {
         Self { rows, start, end, reached: start, recorded: start, next }
     }
 
-    /// The first row that the strategy has not seen.
+    /// The first row that the strategy has not read.
     #[inline]
     pub const fn reached(&self) -> usize {
         self.reached
@@ -237,13 +237,13 @@ impl<'w, R: Rows<'w>> Pass<'w, R> {
         self.end
     }
 
-    /// Whether the strategy has seen all rows.
+    /// Whether the strategy has read all rows.
     #[inline]
     pub const fn is_done(&self) -> bool {
         self.reached >= self.end
     }
 
-    /// Rows before `row` were recorded.
+    /// Notes that the rows before `row` are recorded.
     #[inline]
     pub const fn set_recorded(&mut self, row: usize) {
         self.recorded = row;

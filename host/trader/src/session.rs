@@ -1,7 +1,7 @@
-//! One strategy and what it needs: its rows, its orders and their events, its budgets and its records.
+//! One strategy with its rows, its orders and their events, its budgets and its records.
 //!
-//! The owner of a session keeps the time and the market. It hands over rows up to the next point at which something
-//! else happens. What the strategy asks for is done at once, at the time of the event that it was handling.
+//! The owner of a session has the time and the market. It passes rows up to the next point at which something
+//! else happens. The strategy's commands are executed at once, at the time of the event that it was handling.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -29,12 +29,12 @@ const ROUNDS_PER_INSTANT_MAX: u64 = 1_000;
 /// Ended orders that stay in memory until the day ends; more go to the sink at once, about 10 MB of them.
 const DONE_ORDERS_MAX: usize = 16_384;
 
-/// What a strategy may leave behind.
+/// Limits of a strategy's output.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionLimits {
     /// Orders of the strategy.
     pub orders: u32,
-    /// Warnings that the log has; the others are counted.
+    /// Warnings in the log; further ones are only counted.
     pub warnings: u64,
     /// Bytes of rejected orders.
     pub rejected_bytes: u64,
@@ -50,7 +50,7 @@ pub struct StrategySession<'s, E, C = ()> {
     pub execution: E,
     /// Checks the account.
     pub check: C,
-    /// Takes what happens.
+    /// Records what happens.
     pub recorder: Recorder<'s>,
     /// The time of the last event handled.
     pub now: TsNanos,
@@ -59,18 +59,18 @@ pub struct StrategySession<'s, E, C = ()> {
     /// The parameters that the strategy reported: values as JSON by their names.
     pub parameters: BTreeMap<String, String>,
     strategy: &'s mut dyn StrategyRuntime,
-    /// What the sink wants besides the rows of tables.
+    /// Records that the sink takes besides the rows of tables.
     live: LiveRecords,
-    /// The events of the present instant; every order needs the memory again.
+    /// The events of the present instant. The memory is used again.
     events: Vec<OrderEvent>,
-    /// What portfolio queries answer; every order needs the memory again.
+    /// The answer to portfolio queries. The memory is used again.
     portfolio: PortfolioView,
     limits: SessionLimits,
     /// What the strategy's records leave in the folder.
     budget: OutputBudget,
-    /// Warnings so far, of which the log has the first ones.
+    /// Warnings so far; the log has the first ones.
     warnings: u64,
-    /// Warnings of clients' commands, which take nothing of what the strategy may.
+    /// Warnings of clients' commands, which do not count against the strategy's limit.
     client_warnings: u64,
 }
 
@@ -127,12 +127,12 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
         self.deliver()
     }
 
-    /// A day begins, with a budget of its own.
+    /// Begins a day, and adds its budget.
     pub const fn begin_day(&mut self) {
         self.budget.begin_day();
     }
 
-    /// Hands over all rows as one window.
+    /// Passes all rows to the strategy as one window.
     ///
     /// # Errors
     /// A fault.
@@ -144,7 +144,8 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
         Ok(())
     }
 
-    /// Hands over the rows of a window before `stop`, up to the row at which the strategy wants something; does it.
+    /// Passes the rows of a window before `stop`, up to the row at which the strategy sends commands, and
+    /// executes these.
     ///
     /// # Errors
     /// A fault.
@@ -171,8 +172,8 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
         Ok(())
     }
 
-    /// Records rows of the market for a sink that wants them. The rule: what is due before a row, then
-    /// the row, then what it does to orders, then what the strategy does on seeing it.
+    /// Records rows of the market, for a sink that takes them. Records of a row have a fixed order: what is due
+    /// before it, the row, its effects on orders, the strategy's commands.
     #[inline]
     pub fn record_market<'w>(&mut self, rows: impl Rows<'w>, which: Range<usize>) {
         if self.live.market {
@@ -189,7 +190,7 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
         self.deliver()
     }
 
-    /// Hands over what happened to the account at the present instant, and does what the strategy wants then.
+    /// Passes events of the account to the strategy at the present instant, and executes its commands.
     ///
     /// # Errors
     /// A fault.
@@ -203,7 +204,7 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
         self.deliver()
     }
 
-    /// Does what the strategy asked for, in order, at the present instant.
+    /// Executes the strategy's commands and records its marks and decisions, in order, at the present instant.
     fn execute(&mut self, mut actions: Vec<Action>) {
         for action in actions.drain(..) {
             match action {
@@ -223,8 +224,8 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
         self.strategy.take_back(actions);
     }
 
-    /// Hands the events of its orders to the strategy and does what it wants then, until there are no events any
-    /// more.
+    /// Passes the events of its orders to the strategy and executes its commands, until there are no more
+    /// events.
     ///
     /// # Errors
     /// A fault.
@@ -246,7 +247,7 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
                 }
                 return Ok(());
             }
-            // Orders of clients change the account; their events are not for the strategy.
+            // Orders of clients change the account; the strategy does not get their events.
             self.push_portfolio();
             self.events.retain(|event| event.origin == Origin::Strategy);
             if self.events.is_empty() {
@@ -260,7 +261,7 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
         Err(self.fault("on-order-events", FaultKind::Limit { what, used, allowed }))
     }
 
-    /// The number of orders and the size of rejected ones are within their limits.
+    /// Checks that the number of orders and the bytes of rejected ones are within their limits.
     fn check_orders(&self) -> Result<(), FaultKind> {
         if self.execution.is_exhausted() {
             let allowed = u64::from(self.limits.orders);
@@ -274,7 +275,7 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
         Ok(())
     }
 
-    /// The account passes its check.
+    /// Checks the account.
     ///
     /// # Errors
     /// Why the session ends.
@@ -283,7 +284,7 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
         checked.map_err(|kind| self.fault("advance", kind))
     }
 
-    /// The records so far have room in the folder.
+    /// Checks that the records so far have room in the folder.
     ///
     /// # Errors
     /// A fault.
@@ -305,7 +306,7 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
         })
     }
 
-    /// Records the events of the present instant, which are `events` then, and the warnings.
+    /// Takes the events of the present instant into `events`, and records them and the warnings.
     fn record_events(&mut self) {
         self.execution.swap_events(&mut self.events);
         let mut filled = false;
@@ -330,7 +331,7 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
         }
     }
 
-    /// Warnings go to the log; those of a client's commands go to the client besides.
+    /// Records warnings in the log; the client gets those of its commands, too.
     fn record_warnings(&mut self, warnings: Vec<Warning>) {
         let now = self.now;
         for warning in warnings {
@@ -361,7 +362,7 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
         }
     }
 
-    /// Records the strategy's lines.
+    /// Records the strategy's lines of the log.
     fn record_log(&mut self) {
         let lines = self.strategy.take_log();
         lines.iter().for_each(|line| self.budget.log_line(line));
@@ -373,7 +374,7 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
         self.recorder.log([LogLine { ts_event: Some(self.now), level, message }]);
     }
 
-    /// A day has ended: its ended orders and lines of the log leave memory.
+    /// Ends a day: its ended orders and lines of the log leave memory.
     pub fn end_day(&mut self) {
         self.execution.take_done(|order| self.recorder.order(order));
         self.record_log();
@@ -389,7 +390,7 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
         self.recorder.tell(Record::BuyingPower(&row));
     }
 
-    /// Renews what portfolio queries answer, for strategies that use them.
+    /// Updates the answer to portfolio queries, for strategies that use them.
     fn push_portfolio(&mut self) {
         let used = self.strategy.capabilities();
         if used.portfolio || used.working_orders {
@@ -398,7 +399,8 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
         }
     }
 
-    /// Stops the strategy at the present instant. Its last commands are executed; it gets no events any more.
+    /// Stops the strategy at the present instant. Its last commands are executed, and it gets no further
+    /// events.
     ///
     /// # Errors
     /// A fault.
@@ -409,7 +411,7 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
         Ok(())
     }
 
-    /// Records what is left: events, lines, and how many warnings the log does not have.
+    /// Records the remaining events and lines, and the number of warnings that the log lacks.
     pub fn finish(&mut self) {
         self.record_events();
         self.record_log();

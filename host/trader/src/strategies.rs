@@ -13,21 +13,21 @@ use thiserror::Error;
 /// The ending of a strategy's file.
 const ENDING: &str = "wasm";
 
-/// Where strategies are and where compiled ones are kept.
+/// The folders of strategies and of compiled strategies.
 #[derive(Debug, Clone)]
 pub struct Strategies {
     /// The folder of the built-in strategies, `<name>.wasm`.
     pub folder: PathBuf,
     /// The cache folder; made when it is missing.
     pub cache: PathBuf,
-    /// A cache folder that came with the program and is only read; none where the files may be anyone's.
+    /// A cache folder that came with the program and is only read. `None` if anyone may write its files.
     pub shipped: Option<PathBuf>,
 }
 
 /// How a strategy is made ready to run.
 #[derive(Clone, Copy)]
 pub struct Loading<'a> {
-    /// How it is called; none takes the direct path where that is proven.
+    /// How it is called; `None` takes the direct path if that is proven.
     pub call_path: Option<CallPath>,
     /// What compiling it may take.
     pub limits: Limits,

@@ -13,7 +13,7 @@ use domain::strategy::StrategyRuntime;
 use domain::{Instrument, InstrumentIx, Price, Quantity, TsNanos};
 use sandbox::{Limits, SandboxError, StrategyInstance, StrategyModule};
 
-/// Trades that are handed over, and how many of them go by between two looks at the clock.
+/// Trades of a measurement, and how many of them pass between two looks at the clock.
 const TRADES: u64 = 20_000;
 const TRADES_BETWEEN: u64 = 100;
 /// A slow strategy is measured with fewer trades.
@@ -32,14 +32,14 @@ pub struct EventCost {
     pub fuel: u64,
 }
 
-/// What a trial has shown.
+/// The result of a trial.
 #[derive(Debug)]
 pub struct Trial {
     /// Fuel of `init`.
     pub init_fuel: u64,
     /// The parameters in effect: values as JSON by their names.
     pub parameters: BTreeMap<String, String>,
-    /// The parameters without a configuration; none where the strategy does not start so.
+    /// The parameters without a configuration; `None` if the strategy does not start without one.
     pub defaults: Option<BTreeMap<String, String>>,
     /// What an event costs, or the fault that came first.
     pub cost: Result<EventCost, Box<Fault>>,
@@ -64,7 +64,7 @@ pub fn trial(
     Ok(Trial { init_fuel, parameters, defaults, cost })
 }
 
-/// The parameters that a strategy reports with a configuration; none where it does not start with it.
+/// The parameters that a strategy reports with a configuration; `None` if it does not start with it.
 ///
 /// # Errors
 /// When the sandbox cannot start it.
@@ -95,7 +95,7 @@ fn measure(strategy: &mut StrategyInstance) -> Result<EventCost, Box<Fault>> {
             strategy.advance(Window::OneTrade(trade(number)), 1)?;
         }
         trades += TRADES_BETWEEN;
-        // It is for no reader, and would only grow.
+        // No reader gets the log, and it would only grow.
         drop(strategy.take_log());
     }
     let elapsed = u64::try_from(watch.elapsed().as_nanos()).unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! A session drives `sma-cross` over the exchange, and over a tape of what the exchange gave back.
+//! A session drives `sma-cross` over the exchange, and over a tape of the exchange's events.
 
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
@@ -19,7 +19,7 @@ use results::sink::TotalsOnly;
 use sandbox::{Limits, Sandbox, SandboxConfig, StrategyInstance};
 use trader::{LastPrices, SessionLimits, StrategySession};
 
-/// The commands that a client got, and what it gave back, in order.
+/// The commands that an execution client got and the events that it returned, in order.
 #[derive(Default)]
 struct Tape {
     commands: Vec<(TsNanos, OrderCommand)>,
@@ -27,7 +27,7 @@ struct Tape {
     views: RefCell<VecDeque<PortfolioView>>,
 }
 
-/// The exchange, with a tape of what it gives back.
+/// The exchange, with a tape of its events.
 struct Taped(Exchange, Tape);
 
 impl ExecutionClient for Taped {

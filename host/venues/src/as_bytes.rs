@@ -1,6 +1,7 @@
-//! Text frames of a WebSocket as frames of bytes. The broker's texts may be Shift-JIS, for which a WebSocket
-//! has no text frames; a library that is given one ends the connection, and the broker would send the
-//! same frame again at the next one, for ever.
+//! Reads the text frames of a WebSocket as frames of bytes.
+//!
+//! The broker's texts may be Shift-JIS, which a WebSocket's text frames do not allow. A library ends the
+//! connection at such a frame. The broker would send the same frame again on the next connection, without end.
 
 use std::io;
 use std::pin::Pin;
@@ -21,7 +22,7 @@ pub(crate) struct AsBytes<S> {
     heads: Heads,
 }
 
-/// Where in the stream of frames the bytes that were read end.
+/// Position of the next frame in the bytes that were read.
 #[derive(Default)]
 struct Heads {
     head: [u8; HEAD_BYTES_MAX],
@@ -30,7 +31,7 @@ struct Heads {
 }
 
 impl<S> AsBytes<S> {
-    /// Reads on behind the first bytes of the stream, which it changes, too.
+    /// Reads after the first bytes of the stream, which are changed, too.
     pub(crate) fn new(socket: S, first: &mut [u8]) -> Self {
         let mut heads = Heads::default();
         heads.change(first);
@@ -39,7 +40,7 @@ impl<S> AsBytes<S> {
 }
 
 impl Heads {
-    /// Changes the next bytes of the stream: of every text frame, the kind.
+    /// Changes the kind of every text frame in the next bytes of the stream.
     fn change(&mut self, mut bytes: &mut [u8]) {
         while let Some(first) = bytes.first_mut() {
             if self.payload_left > 0 {
@@ -61,7 +62,7 @@ impl Heads {
         }
     }
 
-    /// The length that the head tells, once it is whole.
+    /// The payload length, once the head is complete.
     fn length(&self) -> Option<u64> {
         let head = &self.head[..self.head_bytes];
         let second = *head.get(1)?;

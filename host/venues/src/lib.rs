@@ -1,9 +1,11 @@
-//! Brokers as they are reached: where they are, how a session begins and ends, how texts are encoded,
-//! which request is in flight, and what comes back. What orders mean is decided above; what the
-//! broker's fields mean by its dialect.
+//! The venues: addresses, sessions, encodings, requests and answers of the brokers.
 //!
-//! **Invariants:** no request that changes an order is ever sent twice; no address, password or request number is in an
-//! error, an event or a `Debug` text; what a broker sends is read within limits and trusted in nothing.
+//! The crates above decide what orders mean; a broker's dialect decides what its fields mean.
+//!
+//! **Invariants:**
+//! - No request that changes an order is sent twice.
+//! - No address, password or request number is in an error, an event or a `Debug` text.
+//! - What a broker sends is read within limits, and nothing in it is trusted.
 
 mod as_bytes;
 mod list_filter;
@@ -21,7 +23,7 @@ pub use list_filter::OrderQuery;
 pub use listed::{LEFT_OUT_LINES_MAX, LeftOut, Listed, ReportedOnce, left_out_lines};
 pub use service::Busy;
 
-/// Whom an event is for.
+/// The recipient of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Recipient {
     /// Every client.
@@ -39,7 +41,7 @@ pub struct Now {
     pub wall: TsNanos,
 }
 
-/// The command that something is done for.
+/// The command behind a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestContext {
     /// The client that sent it.

@@ -5,22 +5,22 @@ use domain::{OrderFilter, Rejection};
 /// Characters of a wrong value that a rejection repeats.
 const CHARS_SHOWN: usize = 32;
 
-/// Which orders a client wants, as it wrote that.
+/// A client's filter of orders, in its own texts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OrderQuery {
-    /// A status like `ACCEPTED`; none: all.
+    /// A status like `ACCEPTED`; `None` means all.
     pub status: Option<String>,
-    /// An instrument like `7203.TSE`; none: all.
+    /// An instrument like `7203.TSE`; `None` means all.
     pub instrument_id: Option<String>,
-    /// A date in Japan as `20261124`; none: all that the broker lists.
+    /// A date in Japan as `20261124`; `None` means all that the broker lists.
     pub date: Option<String>,
 }
 
 impl OrderQuery {
-    /// Reads the texts. Whether its instrument is one is for the venue to say.
+    /// Reads the texts. The venue checks the instrument.
     ///
     /// # Errors
-    /// What is none of what it takes.
+    /// A status or a date that does not exist.
     pub fn read(self) -> Result<OrderFilter, Rejection> {
         let Self { status, instrument_id, date } = self;
         OrderFilter::read(status.as_deref(), instrument_id, date.as_deref(), CHARS_SHOWN)

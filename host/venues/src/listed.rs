@@ -1,4 +1,4 @@
-//! A list of a broker's, of which one odd row does not hide the others.
+//! A list of a broker's that stays readable when single rows are not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,17 +6,17 @@ use domain::text::on_one_line;
 
 /// Rows that were left out of one list and get a line each; the rest is a count.
 pub const LEFT_OUT_LINES_MAX: usize = 20;
-/// Characters of the longest id of a row that is shown. A longer one is not shown at all: of a secret in one that
-/// is cut, a part is left that no search finds.
+/// Characters of the longest id of a row that is shown. A longer id is not shown: a secret that is cut would no
+/// longer be redacted.
 const ID_CHARS_MAX: usize = 40;
 
-/// The rows of a list that can be read, and why others cannot. A list of which a row was left out proves no
+/// The rows of a list that can be read, and the errors of the others. A list with an unreadable row proves no
 /// absence (specification 4, P129).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed<T> {
-    /// What can be read, in its order.
+    /// The readable rows, in order.
     pub rows: Vec<T>,
-    /// What cannot.
+    /// The unreadable rows.
     pub left_out: Vec<LeftOut>,
 }
 
@@ -30,7 +30,7 @@ pub struct LeftOut {
 }
 
 impl<T> Listed<T> {
-    /// Reads rows, each by itself; `id` finds what a row that cannot be read is called.
+    /// Reads rows one by one; `id` finds the id of an unreadable row.
     pub(crate) fn read<R>(
         rows: &[R],
         id: impl Fn(&R) -> Option<String>,
@@ -53,7 +53,7 @@ impl<T> Listed<T> {
         listed
     }
 
-    /// All rows, or why one of them cannot be read: for what must not go on without it.
+    /// All rows, or the error of an unreadable one, for callers that need the whole list.
     ///
     /// # Errors
     /// Why.
@@ -65,7 +65,7 @@ impl<T> Listed<T> {
     }
 }
 
-/// Lines about rows that were left out: one for each of the first, and how many more there were.
+/// Lines about unreadable rows: one for each of the first, and a count of the rest.
 pub fn left_out_lines(left_out: &[LeftOut]) -> impl Iterator<Item = String> {
     let more = left_out.len().saturating_sub(LEFT_OUT_LINES_MAX);
     let first = left_out.iter().take(LEFT_OUT_LINES_MAX);
@@ -76,12 +76,13 @@ pub fn left_out_lines(left_out: &[LeftOut]) -> impl Iterator<Item = String> {
     )
 }
 
-/// What each client knows of rows that its answers lack: a row is reported once, as long as each answer lacks it.
+/// The unreadable rows that each client has a report of. A row is reported once, as long as each answer lacks
+/// it.
 #[derive(Debug, Default)]
 pub struct ReportedOnce(BTreeMap<(u64, &'static str), BTreeSet<String>>);
 
 impl ReportedOnce {
-    /// Those that the client does not know from its answer of that kind before.
+    /// The unreadable rows that the client's last answer of that kind did not have.
     pub fn news(
         &mut self,
         client: u64,
@@ -94,11 +95,12 @@ impl ReportedOnce {
             true => self.0.remove(&(client, kind)),
             false => self.0.insert((client, kind), all),
         };
-        let is_new = |odd: &LeftOut| before.as_ref().is_none_or(|told| !told.contains(&odd.why));
+        let is_new =
+            |odd: &LeftOut| before.as_ref().is_none_or(|reported| !reported.contains(&odd.why));
         left_out.into_iter().filter(is_new).collect()
     }
 
-    /// A client is gone.
+    /// Discards the record of a client that has left.
     pub fn client_left(&mut self, client: u64) {
         self.0.retain(|(of, _), _| *of != client);
     }
@@ -130,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn each_client_is_told_once_as_long_as_a_row_stays_odd() {
+    fn each_client_gets_one_report_as_long_as_a_row_stays_unreadable() {
         let mut known = ReportedOnce::default();
         let mut news = |client, kind, rows: &[&str]| {
             let odd = known.news(client, kind, listed(rows).left_out);
@@ -151,10 +153,10 @@ mod tests {
     }
 
     #[test]
-    fn rows_past_the_first_ones_are_told_as_a_count() {
+    fn rows_past_the_first_ones_are_reported_as_a_count() {
         let odd = vec!["d"; LEFT_OUT_LINES_MAX + 3];
-        let told: Vec<String> = left_out_lines(&listed(&odd).left_out).collect();
-        assert_eq!(told.len(), LEFT_OUT_LINES_MAX + 1);
-        assert!(told[LEFT_OUT_LINES_MAX].contains(" 3 more rows "), "{told:?}");
+        let reported: Vec<String> = left_out_lines(&listed(&odd).left_out).collect();
+        assert_eq!(reported.len(), LEFT_OUT_LINES_MAX + 1);
+        assert!(reported[LEFT_OUT_LINES_MAX].contains(" 3 more rows "), "{reported:?}");
     }
 }

@@ -1,6 +1,7 @@
-//! The local gateway: a program of the broker's on this machine that is asked over HTTP and pushes boards
-//! over a WebSocket (specification 1; specification 4, P43 to P60). It is only read: no path here leads to
-//! an endpoint for orders.
+//! The local gateway: the broker's program on this machine, with requests by HTTP and pushed boards.
+//!
+//! Boards come over a WebSocket (specification 1; specification 4, P43 to P60). The gateway is only read: no
+//! code here reaches an endpoint for orders.
 
 pub mod account;
 pub mod config;
@@ -31,5 +32,7 @@ pub use service::{AskPassword, NoPassword, Output, Service, ServiceError, Setup}
 
 /// The venue's name on the wire (specification 1, "Identifiers").
 pub const VENUE: &str = "local_broker";
+/// The strategy's number among clients: no client has it.
+pub const STRATEGY: u64 = u64::MAX;
 /// Symbols that the gateway pushes at once (specification 1, "Limits").
 pub const REGISTER_MAX: usize = 50;

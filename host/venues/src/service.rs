@@ -1,7 +1,7 @@
 //! The thread of a venue: its queue of commands, its clock, its runtime and its end.
 //!
-//! Each venue has one thread on which everything happens in the order in which it came. What happens there is the
-//! venue's own; [`VenueThread`] is what all of them have around it.
+//! Each venue has one thread, on which everything happens in order of arrival. [`VenueThread`] is the part that
+//! all venues share.
 
 use std::future::Future;
 use std::io;
@@ -16,20 +16,20 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::Now;
 
-/// A command could not be handed over: too many wait, or the venue has ended.
+/// A command was not queued: too many are, or the venue has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Busy;
 
-/// What waits, and whether it counts.
+/// A queued input, and whether it counts as a command.
 struct Queued<I> {
     input: I,
     is_command: bool,
 }
 
-/// The outer side of a venue's thread. Dropped, it lets the thread end.
+/// The handle of a venue's thread. The thread ends when it is dropped.
 pub struct VenueThread<I> {
     inputs: mpsc::UnboundedSender<Queued<I>>,
-    /// Commands that wait, and the most that may.
+    /// Queued commands, and their limit.
     commands: Arc<AtomicUsize>,
     commands_max: usize,
     stop: DropGuard,
@@ -59,10 +59,10 @@ impl<I: Send + 'static> VenueThread<I> {
         Ok(Self { inputs, commands, commands_max, stop, thread })
     }
 
-    /// Hands a command over.
+    /// Queues a command.
     ///
     /// # Errors
-    /// [`Busy`]: it was not taken.
+    /// [`Busy`]: the queue is full.
     pub fn command(&self, input: I) -> Result<(), Busy> {
         if self.commands.fetch_add(1, Ordering::Relaxed) >= self.commands_max {
             self.commands.fetch_sub(1, Ordering::Relaxed);
@@ -71,13 +71,13 @@ impl<I: Send + 'static> VenueThread<I> {
         self.inputs.send(Queued { input, is_command: true }).map_err(|_| Busy)
     }
 
-    /// Hands over what is no command, behind the commands that wait; each client brings one at most.
+    /// Queues an input that is not a command, behind the queued commands; each client brings one at most.
     pub fn notice(&self, input: I) {
-        // A venue that has ended needs none.
+        // A venue that has ended does not need it.
         let _ = self.inputs.send(Queued { input, is_command: false });
     }
 
-    /// Ends the venue and waits for that.
+    /// Ends the venue and waits for its end.
     ///
     /// # Errors
     /// The thread ended by a panic.
@@ -88,7 +88,7 @@ impl<I: Send + 'static> VenueThread<I> {
     }
 }
 
-/// Inputs on the venue's thread, in the order in which they were handed over.
+/// Inputs on the venue's thread, in the order in which they were queued.
 pub struct Inputs<I> {
     queue: mpsc::UnboundedReceiver<Queued<I>>,
     later: Later<I>,
@@ -96,19 +96,19 @@ pub struct Inputs<I> {
 }
 
 impl<I> Inputs<I> {
-    /// The next one; none when the outer side is gone.
+    /// The next input; `None` when the handle is gone.
     pub async fn next(&mut self) -> Option<I> {
         let queued = self.queue.recv().await;
         self.taken(queued)
     }
 
-    /// The next one, where one waits.
+    /// The next input, if one is queued.
     pub fn try_next(&mut self) -> Option<I> {
         let queued = self.queue.try_recv().ok();
         self.taken(queued)
     }
 
-    /// A way for other threads to hand something over, as long as the outer side lives.
+    /// A sender for other threads, as long as the handle lives.
     #[must_use]
     pub fn later(&self) -> Later<I> {
         self.later.clone()
@@ -123,11 +123,11 @@ impl<I> Inputs<I> {
     }
 }
 
-/// Hands something over that takes its time; see [`Inputs::later`].
+/// Queues an input later; see [`Inputs::later`].
 pub struct Later<I>(mpsc::WeakUnboundedSender<Queued<I>>);
 
 impl<I> Later<I> {
-    /// Hands it over; a venue that has ended needs it no more.
+    /// Queues it; a venue that has ended does not need it.
     pub fn send(&self, input: I) {
         if let Some(inputs) = self.0.upgrade() {
             let _ = inputs.send(Queued { input, is_command: false });
@@ -141,7 +141,7 @@ impl<I> Clone for Later<I> {
     }
 }
 
-/// The time on a venue's thread.
+/// The clock of a venue's thread.
 #[derive(Debug, Clone, Copy)]
 pub struct VenueClock(Stopwatch);
 

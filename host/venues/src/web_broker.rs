@@ -1,5 +1,6 @@
-//! The web broker: requests as addresses, answers as Shift-JIS JSON, and a stream of events
-//! (specification 2; specification 4, P1 to P8).
+//! The web broker: requests as addresses, answers as Shift-JIS JSON, and a stream of events.
+//!
+//! Specification 2; specification 4, P1 to P8.
 
 pub mod account;
 pub mod addresses;
@@ -39,28 +40,28 @@ pub use transport::{
     Answered, CallFailure, Called, NUMBERS_FILE, Transport, TransportError, read_answer,
 };
 
-/// Which of the broker's environments (specification 4, P1).
+/// An environment of the broker (specification 4, P1).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Environment {
-    /// Orders that are none.
+    /// The demo, whose orders reach no market.
     #[default]
     Demo,
     /// The market.
     Prod,
 }
 
-/// `[web_broker]` of `kumiki.toml`, already typed (specification 4, P1).
+/// `[web_broker]` of `kumiki.toml` as types (specification 4, P1).
 #[derive(Clone)]
 pub struct WebBrokerConfig {
     /// `environment`
     pub environment: Environment,
-    /// `base_url`: the address below which the login is; `None`: the built-in one of the environment. The path
-    /// is that of the dialect's release where there is none.
+    /// `base_url`: the address of the login's folder; `None` for the environment's own. Without a path it gets
+    /// that of the dialect's release.
     pub base_url: Option<String>,
-    /// The name of the dialect. Its end, like `v4r10`, is the vendor's release: see [`LoginKind`].
+    /// Name of the dialect. If it ends like `v4r10`, that is the vendor's release: see [`LoginKind`].
     pub dialect: String,
-    /// Whether the production address may be asked at all: `WEBBROKER_ALLOW_PROD` is `1`.
+    /// Whether requests to the production address are allowed: `WEBBROKER_ALLOW_PROD` is `1`.
     pub production_allowed: bool,
     /// `connect_timeout_ms`
     pub connect_timeout: Duration,

@@ -1,4 +1,4 @@
-//! The request for a WebSocket, by hand: libraries log the address of one, and that of a broker is secret.
+//! Sends the request for a WebSocket by hand: libraries log its address, and a broker's address is secret.
 
 use std::io;
 use std::time::Duration;
@@ -69,7 +69,7 @@ async fn connect(
     Ok(WebSocketStream::from_partially_read(socket, rest, Role::Client, Some(config)).await)
 }
 
-/// The head of the answer, and what came behind it.
+/// The head of the answer, and the bytes after it.
 async fn answer(socket: &mut Box<dyn Socket>) -> Result<(Vec<u8>, Vec<u8>), String> {
     let mut head = Vec::new();
     loop {
@@ -89,7 +89,7 @@ async fn answer(socket: &mut Box<dyn Socket>) -> Result<(Vec<u8>, Vec<u8>), Stri
     }
 }
 
-/// Whether the head says that the stream begins.
+/// Checks that the head begins the stream.
 fn accepted(head: &[u8], accept: &str) -> Result<(), String> {
     let text = String::from_utf8_lossy(head);
     let mut lines = text.split("\r\n");
@@ -116,7 +116,7 @@ fn accepted(head: &[u8], accept: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Why a connection ended, in words without anything of what came. `who` is the other side.
+/// Why a connection ended, in words that show no received data. `who` is the other side.
 pub(crate) fn reason(error: &Error, who: &str, frame_bytes_max: usize) -> String {
     match error {
         Error::ConnectionClosed | Error::AlreadyClosed => format!("{who} ended the stream"),
@@ -124,7 +124,7 @@ pub(crate) fn reason(error: &Error, who: &str, frame_bytes_max: usize) -> String
         Error::Capacity(CapacityError::MessageTooLong { .. }) => {
             format!("a frame has more than {frame_bytes_max} bytes")
         }
-        // Its program ended or was killed, or what is between has cut it.
+        // Its program ended or was killed, or something on the way has cut it.
         Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
             format!("the connection to {who} was lost")
         }

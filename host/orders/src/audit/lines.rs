@@ -13,7 +13,7 @@ use super::{AuditSink, plain};
 use crate::audit::restore::REQUEST_KEY_VERSION;
 use crate::book::DeskOrder;
 
-/// What tells a fill.
+/// What reported a fill.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FillSource<'a> {
     /// A notice, with its business day where it has one.
@@ -56,8 +56,8 @@ pub(crate) fn submit(log: &mut dyn AuditSink, order: &DeskOrder, now: TsNanos) -
     log.append(&[line], true)
 }
 
-/// Writes a line that follows what has happened: where it cannot be written, what has happened stands,
-/// and the next start learns it from the broker's list.
+/// Writes a line after the fact. If it cannot be written the fact stands, and the next start learns it from the
+/// broker's list.
 fn write(log: &mut dyn AuditSink, line: &AuditLine<'_>) {
     if let Err(error) = log.append(std::slice::from_ref(line), false) {
         tracing::error!(%error, "cannot write a line of the audit log");

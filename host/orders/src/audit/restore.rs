@@ -1,5 +1,6 @@
-//! What an audit log says when the desk starts (specification 2, "Audit log", rule 5; specification 4,
-//! P22, P23). Whatever the log holds, nothing is made up: an order is there only by its submit line.
+//! What an audit log says when the desk starts (specification 2, "Audit log", rule 5).
+//!
+//! Specification 4, P22 and P23. Nothing is made up: only a submit line makes an order.
 //!
 //! | line | what becomes of the order |
 //! |---|---|
@@ -27,7 +28,7 @@ pub struct RestoredOrder {
     pub origin: OrderOrigin,
     /// The caller's id.
     pub client_order_id: ShortText,
-    /// The key of what was asked for.
+    /// The key of the request.
     pub request_key: u64,
     /// `7203.TSE`.
     pub instrument_id: ShortText,
@@ -53,7 +54,7 @@ pub struct RestoredOrder {
     pub ts_ms: u64,
 }
 
-/// A fill that a process before has reported, or was about to tell (specification 4, P130).
+/// A fill that an earlier process reported, or was about to report (specification 4, P130).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestoredFill {
     /// The broker's number of the order.
@@ -83,7 +84,7 @@ pub struct Restored {
     pub fills: VecDeque<RestoredFill>,
     /// Bytes up to the end of the last whole line.
     pub whole_bytes: u64,
-    /// Whole lines that are none of the log's.
+    /// Whole lines that are not lines of the log.
     pub unreadable: u64,
 }
 
@@ -228,12 +229,15 @@ mod tests {
             submit_line("d", 5),
         ]);
         let restored = Restored::read(&log);
-        let told: Vec<(&str, u64, Option<&str>)> = restored
+        let reported: Vec<(&str, u64, Option<&str>)> = restored
             .entries
             .iter()
             .map(|one| (&*one.client_order_id, one.request_key, one.venue_order_id.as_deref()))
             .collect();
-        assert_eq!(told, [("a", 1, None), ("b", 2, Some("11")), ("c", 3, None), ("d", 5, None)]);
+        assert_eq!(
+            reported,
+            [("a", 1, None), ("b", 2, Some("11")), ("c", 3, None), ("d", 5, None)]
+        );
         assert_eq!((restored.unreadable, restored.whole_bytes), (0, log.len() as u64));
     }
 
@@ -253,7 +257,7 @@ mod tests {
         assert_eq!((&*restored.entries[0].client_order_id, restored.unreadable), ("a", 0));
     }
 
-    /// What another version of the key has accepted or rejected is none of ours.
+    /// The other version's accepted and rejected lines do not count here.
     #[test]
     fn what_became_of_another_version_s_order_is_passed_over() {
         let other = |line: AuditLine<'_>| {
@@ -268,12 +272,12 @@ mod tests {
         log.extend(other(rejected_line("a")));
         log.extend(other(rejected_line("b")));
         let restored = Restored::read(&log);
-        let told = restored.entries.iter().map(|one| one.venue_order_id.as_deref());
-        assert_eq!(told.collect::<Vec<_>>(), [Some("11"), None]);
+        let reported = restored.entries.iter().map(|one| one.venue_order_id.as_deref());
+        assert_eq!(reported.collect::<Vec<_>>(), [Some("11"), None]);
         assert_eq!(restored.unreadable, 0);
     }
 
-    /// The newest fills are those that a broker tells again.
+    /// The newest fills are those that a broker sends again.
     #[test]
     fn fills_are_restored_up_to_a_number() {
         let line = |number: usize| {

@@ -1,4 +1,4 @@
-//! One order: what the desk knows of it, and whether a row or a notice tells of it.
+//! One order: what the desk knows of it, and whether a row or a notice describes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -20,7 +20,7 @@ const CLOSE_ACTION: &str = "close_action=";
 /// The tag of an order whose limit holds until the close, where it is filled at any price.
 const FUNARI: &str = "close_strategy=funari";
 
-/// A change or a cancel that the broker was asked for.
+/// A change or a cancel that was sent to the broker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PendingOperation {
     /// The command's id.
@@ -33,17 +33,17 @@ pub(crate) struct PendingOperation {
     pub(crate) ended: Option<Duration>,
 }
 
-/// An order as the broker's newest list has it.
+/// An order as it stands in the broker's newest list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) status: OrderStatus,
     pub(crate) filled: Quantity,
-    /// When the first list that had it so was asked for.
+    /// When the first list with this status and these fills was requested.
     pub(crate) since: Duration,
 }
 
-/// How many transitions were tried that the state table does not have. What comes twice or too late is asked
-/// for before it is tried; so each of these is a mistake of the desk's own.
+/// Transitions that were tried and are not in the state table. Duplicate and late messages are filtered before,
+/// so each of these is a bug of the desk.
 #[derive(Debug, Default)]
 pub(crate) struct Illegal(u64);
 
@@ -67,8 +67,8 @@ pub(crate) struct DeskOrder {
     pub(crate) instrument_id: ShortText,
     /// Its place in the desk's table.
     pub(crate) instrument: InstrumentIx,
-    /// What it is now, prices as the broker has them. Of a restored order whose log line does not say it,
-    /// the time in force is unknown.
+    /// Its present terms, prices as the broker has them. The time in force of a restored order is unknown if
+    /// its log line does not name it.
     pub(crate) order: BrokerOrder,
     /// Whether its times and prices are known.
     pub(crate) is_whole: bool,
@@ -78,45 +78,45 @@ pub(crate) struct DeskOrder {
     pub(crate) status: OrderStatus,
     /// Fills by their number.
     pub(crate) fills: BTreeMap<ShortText, (Quantity, Price)>,
-    /// Those of them that the broker's details reported and no notice has: their numbers are the desk's own.
+    /// Fills of them that only the broker's details reported. Their numbers are the desk's own.
     pub(crate) detailed: Vec<ShortText>,
     /// How many the details have reported.
     pub(crate) details_reported: u64,
-    /// How often the details were asked for in vain.
+    /// Failed requests for its details.
     pub(crate) details_tried: u32,
-    /// Notices of fills that the details reported otherwise, or that are of others: the shares that they took of those
-    /// of [`Self::detailed`].
+    /// Shares of [`Self::detailed`] that notices have absorbed. These notices report the same fills in other
+    /// parts or at another price, or fills of others.
     absorbed: u64,
     /// These notices by their number.
     absorbed_notices: BTreeMap<ShortText, (Quantity, Price)>,
-    /// Those of them that no details have reported alike since.
+    /// Those of them that no later details have matched.
     unmatched: Vec<(Quantity, Price)>,
-    /// The worst limit that it had before.
+    /// The worst limit price of its earlier terms.
     past_limit: Option<Price>,
     pub(crate) cumulative: u64,
     /// Time of the submit, or of the broker's order, in milliseconds UTC.
     pub(crate) ts_ms: u64,
     /// Number of the request that sent it.
     pub(crate) p_no: Option<u64>,
-    /// Its request has left, and no clear answer came: when that was.
+    /// When its request left, if no clear answer came.
     pub(crate) unknown_since: Option<Duration>,
     pub(crate) pending: Option<PendingOperation>,
     pub(crate) listed: Option<Listed>,
-    /// The newest list has rows that may be it, and leaves its number unknown (P19).
+    /// The newest list has rows that may be this order; its number stays unknown (P19).
     pub(crate) is_ambiguous: bool,
-    /// It counts as rejected because a change was refused, until a list tells of it (P26).
+    /// It is REJECTED because a change was refused, and no list has confirmed that yet (P26).
     pub(crate) awaits_list: bool,
-    /// It was changed elsewhere then, and no list asked for since has shown how.
+    /// When it was changed elsewhere, if no list requested since has shown how.
     pub(crate) changed_elsewhere: Option<Duration>,
     /// The broker will not change it any more.
     pub(crate) is_over: bool,
-    /// When its state or its fills changed last: a list that was asked for before knows less.
+    /// When its state or its fills changed last. A list that was requested before knows less.
     pub(crate) changed_at: Duration,
     /// The last date in Japan on which a row or a notice reported it.
     pub(crate) seen_on: Option<JstDate>,
-    /// A list of a later day does not have it any more.
+    /// A list of a later day does not have it.
     pub(crate) is_gone: bool,
-    /// What was reported that does not fit.
+    /// Discrepancies that were reported of it.
     pub(crate) reported: BTreeSet<Discrepancy>,
     /// Why its row was left out of lists; each was reported.
     unreadable: BTreeSet<String>,
@@ -170,8 +170,7 @@ impl DeskOrder {
         }
     }
 
-    /// An order of the log; `started` is when the desk began, which is the latest that its sending can
-    /// have ended.
+    /// An order of the log. `started` is the start of the desk: its request was sent at the latest then.
     pub(crate) fn restored(
         from: RestoredOrder,
         instrument: InstrumentIx,
@@ -229,16 +228,16 @@ impl DeskOrder {
         made
     }
 
-    /// Whether a fill that was reported before this process is its own: numbers begin again on another day, and
-    /// the broker's time of an order is near that of its sending.
+    /// Whether a fill of an earlier process belongs to it. Numbers begin again on another day, so the times
+    /// must be near each other.
     pub(crate) fn has_reported(&self, fill: &RestoredFill) -> bool {
         self.venue_order_id.as_deref() == Some(&*fill.venue_order_id)
             && self.instrument_id == fill.instrument_id
             && self.ts_ms.abs_diff(fill.order_ts_ms) <= CLAIM_LATEST_MS
     }
 
-    /// Takes a fill up that was reported before this process: it counts, and nothing is reported it again. Whether
-    /// it was the last one a list says, because the log does not tell changes.
+    /// Takes up a fill that an earlier process reported: it counts, and no event is broadcast. Whether the
+    /// order is filled by it, a list decides, because the log has no changes.
     pub(crate) fn take_reported(&mut self, fill: &RestoredFill) {
         let id = match fill.from_details {
             true => detail_id(&fill.trade_id),
@@ -246,7 +245,7 @@ impl DeskOrder {
         };
         if fill.from_details && !self.detailed.contains(&id) {
             self.detailed.push(id.clone());
-            // The numbers of those that follow go on.
+            // The desk's own numbers continue from it.
             let number = fill.trade_id.rsplit('D').next().and_then(|number| number.parse().ok());
             self.details_reported = self.details_reported.max(number.unwrap_or(0));
         }
@@ -258,7 +257,7 @@ impl DeskOrder {
         }
     }
 
-    /// What is asked for now, as senders of orders know it.
+    /// Its present terms, as senders of orders write them.
     pub(crate) fn request(&self) -> OrderRequest {
         let order = &self.order;
         OrderRequest {
@@ -292,8 +291,8 @@ impl DeskOrder {
         self.status == OrderStatus::Submitted && self.venue_order_id.is_none()
     }
 
-    /// Whether a list can still say where it stands: not of an order of an earlier day, which the broker's
-    /// lists no longer have, nor of one that the newest list leaves in doubt.
+    /// Whether a list can still resolve it. Lists no longer have orders of an earlier day, and the newest list
+    /// may leave it ambiguous.
     pub(crate) fn is_findable(&self, today: JstDate) -> bool {
         self.is_unknown() && !self.is_ambiguous && self.day() == today
     }
@@ -326,22 +325,21 @@ impl DeskOrder {
 
     /// The last date on which it was placed or reported: an order that lives on is of that day, too.
     pub(crate) fn last_day(&self) -> JstDate {
-        self.seen_on.map_or(self.day(), |told| told.max(self.day()))
+        self.seen_on.map_or(self.day(), |reported| reported.max(self.day()))
     }
 
-    /// Whether a row or a notice with its number tells of it. Where the business days of both are known
-    /// they decide; else the order must have been placed on the date that is seen, of which notices do not
-    /// tell: they may be of any order that was reported today. Only an order with a date of its own lives on
-    /// to other business days, up to the one on which it ends.
+    /// Whether a row or a notice with its number is about it. If both business days are known they decide. Else
+    /// a row must have the date of the placement. A notice has no date: the order must have been placed or
+    /// reported today. Only an order with an expiry date lives on to other business days, up to that date.
     pub(crate) fn is_seen_as(&self, seen: Seen<'_>) -> bool {
-        let is_told_today = self.seen_on == Some(seen.today);
+        let is_seen_today = self.seen_on == Some(seen.today);
         let is_same_day = match (self.business_day.as_deref(), seen.day, seen.placed) {
             (Some(known), Some(day), _) => known == day,
             (_, _, Some(placed)) => self.day() == placed,
-            (_, _, None) => self.day() == seen.today || is_told_today,
+            (_, _, None) => self.day() == seen.today || is_seen_today,
         };
-        let last = self.order.expire_date.filter(|_| is_told_today || !self.status.is_final());
-        // A row of it says when it was placed, and what is taken up now was placed now.
+        let last = self.order.expire_date.filter(|_| is_seen_today || !self.status.is_final());
+        // A row names the date of the order's placement. An order that was accepted just now was placed now.
         let may_live_on = !seen.is_new && seen.placed.is_none_or(|placed| placed == self.day());
         let lives_on = may_live_on && last.is_some_and(|last| last >= seen.today);
         self.has_looks_of(seen) && (is_same_day || lives_on)
@@ -352,17 +350,17 @@ impl DeskOrder {
         self.client_order_id.is_some() && self.request_id.is_none()
     }
 
-    /// Whether it is an order of that symbol and side: what has another one is another order.
+    /// Whether symbol and side are those of the order; another symbol or side is another order.
     pub(super) fn has_looks_of(&self, seen: Seen<'_>) -> bool {
         let settles = close_action(&self.order.tags).is_some();
-        // The log does not tell the tags of an order.
+        // The log does not record the tags of an order.
         let is_restored = self.is_restored();
         let has_side = seen.side.is_none_or(|side| side == self.order.side);
         (seen.symbol.is_empty() || *self.order.symbol == *seen.symbol)
             && (has_side || settles || is_restored)
     }
 
-    /// Moves it to its next state, at a time; tells whether the state table has that.
+    /// Moves it to its next state. Returns whether the state table has the transition.
     #[must_use]
     pub(crate) fn take(
         &mut self,
@@ -385,19 +383,19 @@ impl DeskOrder {
         }
     }
 
-    /// It works, or is filled, and counted as rejected because a change of it was refused.
+    /// It works or is filled, and was REJECTED because a change of it was refused.
     pub(crate) fn found_working(&mut self, now: Duration, illegal: &mut Illegal) -> bool {
         self.awaits_list = false;
         let partly_filled = self.is_partly_filled();
         if !self.take(OrderTrigger::FoundWorking { partly_filled }, now, illegal) {
             return false;
         }
-        // What filled it was reported while it counted as rejected.
+        // Its fills were reported while it was REJECTED.
         self.end_if_filled(now, illegal);
         true
     }
 
-    /// Ends an order of which nothing is left since it was changed: the fills were reported before.
+    /// Ends an order whose changed quantity is filled already.
     pub(crate) fn end_if_filled(&mut self, now: Duration, illegal: &mut Illegal) {
         let is_filled = self.cumulative >= self.order.quantity.shares();
         if is_filled && self.take(OrderTrigger::Fill { done: true }, now, illegal) {
@@ -405,15 +403,15 @@ impl DeskOrder {
         }
     }
 
-    /// Whether a notice tells a fill that the details reported before, which has its number from now on. Details
-    /// give fills no number: the same shares at the same price are the same fill. Where they are another one,
-    /// the list has more shares than were reported, and details tell the rest.
-    pub(crate) fn is_detailed(&mut self, id: &ShortText, told: (Quantity, Price)) -> bool {
-        let place = self.detailed.iter().position(|own| self.fills.get(own) == Some(&told));
+    /// Whether a notice reports a fill that the details reported before; the fill gets the notice's number.
+    /// Details have no fill numbers: equal shares at an equal price count as one fill. If the notice is another
+    /// fill, the list has more shares, and the next details show it.
+    pub(crate) fn is_detailed(&mut self, id: &ShortText, reported: (Quantity, Price)) -> bool {
+        let place = self.detailed.iter().position(|own| self.fills.get(own) == Some(&reported));
         let Some(place) = place else { return false };
         let own = self.detailed.remove(place);
         self.fills.remove(&own);
-        self.fills.insert(id.clone(), told);
+        self.fills.insert(id.clone(), reported);
         self.absorbed = self.absorbed.min(self.detailed_shares());
         true
     }
@@ -424,26 +422,25 @@ impl DeskOrder {
         fills.fold(0, |sum, (quantity, _)| sum.saturating_add(quantity.shares()))
     }
 
-    /// Whether the shares of a notice may be those that the details reported, at another price or in other parts: no
-    /// share counts twice. Where the notice is of others, the list has more shares than were reported, and the details
-    /// tell them.
+    /// Whether the shares of a notice may be those of the details, at another price or in other parts. No share
+    /// counts twice. If the notice is another fill, the list has more shares, and the next details show it.
     pub(crate) fn absorbs(
         &mut self,
         id: &ShortText,
-        told: (Quantity, Price),
+        reported: (Quantity, Price),
         now: Duration,
     ) -> bool {
         let room = self.detailed_shares().saturating_sub(self.absorbed);
-        let taken = told.0.shares().min(room);
+        let taken = reported.0.shares().min(room);
         if taken == 0 {
             return false;
         }
         self.absorbed += taken;
         if self.absorbed_notices.len() < FILLS_PER_ORDER_MAX {
-            self.absorbed_notices.insert(id.clone(), told);
-            self.unmatched.push(told);
+            self.absorbed_notices.insert(id.clone(), reported);
+            self.unmatched.push(reported);
         }
-        // Only a list that was asked for later says whose they are.
+        // Only a list that is requested later says whose shares they are.
         self.changed_at = now;
         true
     }
@@ -453,25 +450,26 @@ impl DeskOrder {
         self.fills.get(id).or_else(|| self.absorbed_notices.get(id)).copied()
     }
 
-    /// A fill that the details tell: later notices may be of it, unless one was that reported the same.
-    pub(crate) fn note_detailed(&mut self, id: ShortText, told: (Quantity, Price)) {
-        match self.unmatched.iter().position(|one| *one == told) {
+    /// A fill from the details. Later notices may report it, unless an earlier notice did.
+    pub(crate) fn note_detailed(&mut self, id: ShortText, reported: (Quantity, Price)) {
+        match self.unmatched.iter().position(|one| *one == reported) {
             Some(place) => drop(self.unmatched.swap_remove(place)),
             None => self.detailed.push(id),
         }
     }
 
-    /// What a notice reported at a price that no other fill has, and no details have reported since: where all shares of the
-    /// list were reported, it is a fill that the details reported otherwise. It is reported once.
+    /// A notice's fill whose price no other fill has and no later details confirm. If the list's shares are all
+    /// reported, the details reported this fill otherwise. It is reported once.
     pub(crate) fn conflicting_notice(&self) -> Option<(Quantity, Price)> {
         let filled = self.listed.map(|listed| listed.filled.shares());
         let is_open =
             filled == Some(self.cumulative) && !self.reported.contains(&Discrepancy::FillConflict);
-        let is_told = |price: Price| self.fills.values().any(|(_, told)| *told == price);
-        self.unmatched.iter().find(|(_, price)| is_open && !is_told(*price)).copied()
+        let is_reported =
+            |price: Price| self.fills.values().any(|(_, reported)| *reported == price);
+        self.unmatched.iter().find(|(_, price)| is_open && !is_reported(*price)).copied()
     }
 
-    /// Keeps the limit that it has before it gets another one: fills of before may be reported later.
+    /// Remembers its limit price before a change: fills from before may be reported later.
     pub(crate) fn note_past_limit(&mut self) {
         self.past_limit = self.worse_limit(self.past_limit, self.order.price);
     }
@@ -484,12 +482,12 @@ impl DeskOrder {
         })
     }
 
-    /// The worst price at which it may have been filled, by the limits that it has and had and that a change asks
-    /// for; none where that may be any price.
+    /// The worst price at which it may have been filled: of its present limit, its earlier limits and a pending
+    /// change. `None` if any price is possible.
     pub(crate) fn worst_price(&self) -> Option<Price> {
         let made = &self.order;
         let has_limit = matches!(made.order_type, OrderType::Limit | OrderType::StopLimit);
-        // Its limit may hold until the close only. Tags are known of what this process has sent.
+        // The limit may hold until the close only. Tags are known only for orders that this process has sent.
         let may_lose_it = made.time_in_force == TimeInForce::AtTheClose
             && (self.request_id.is_none() || made.tags.iter().any(|tag| tag == FUNARI));
         let wanted = self.pending.as_ref().and_then(|pending| pending.wanted.as_ref());
@@ -506,43 +504,43 @@ impl DeskOrder {
         })
     }
 
-    /// The fills of the details that were not reported yet; none where the details lack one that was.
+    /// The fills of the details that were not reported yet; `None` if the details lack a reported one.
     pub(crate) fn unreported_of(&self, details: &[ListedFill]) -> Option<Vec<ListedFill>> {
-        let mut told: BTreeMap<(Quantity, Price), u64> = BTreeMap::new();
+        let mut reported: BTreeMap<(Quantity, Price), u64> = BTreeMap::new();
         for fill in self.fills.values() {
-            *told.entry(*fill).or_default() += 1;
+            *reported.entry(*fill).or_default() += 1;
         }
-        let mut untold = Vec::new();
+        let mut unreported = Vec::new();
         for fill in details {
-            match told.get_mut(&(fill.quantity, fill.price)).filter(|count| **count > 0) {
+            match reported.get_mut(&(fill.quantity, fill.price)).filter(|count| **count > 0) {
                 Some(count) => *count -= 1,
-                None => untold.push(*fill),
+                None => unreported.push(*fill),
             }
         }
-        told.values().all(|count| *count == 0).then_some(untold)
+        reported.values().all(|count| *count == 0).then_some(unreported)
     }
 
-    /// Whether its row was never left out of a list for this reason, which is noted.
+    /// Whether its row is left out of a list for this reason for the first time; notes the reason.
     pub(crate) fn is_unreadable_anew(&mut self, why: &str) -> bool {
         self.unreadable.len() < REASONS_PER_ORDER_MAX && self.unreadable.insert(why.to_owned())
     }
 
-    /// Notes how a list has it that was asked for at a time.
-    pub(crate) fn set_listed(&mut self, row: &BrokerRow, asked_at: Duration) {
+    /// Notes its row of a list, with the time of the request for that list.
+    pub(crate) fn set_listed(&mut self, row: &BrokerRow, requested_at: Duration) {
         let (status, filled) = (row.status, row.filled);
         let same = self.listed.filter(|one| one.status == status && one.filled == filled);
-        let since = same.map_or(asked_at, |one| one.since);
+        let since = same.map_or(requested_at, |one| one.since);
         self.listed = Some(Listed { status, filled, since });
     }
 
-    /// Whether the broker's newest list has it as filled, and the desk knows it as working.
+    /// Whether the broker's newest list has it as filled, while the desk has it as working.
     pub(crate) fn is_listed_as_filled(&self) -> bool {
         let is_filled = self.listed.is_some_and(|row| row.status == OrderStatus::Filled);
         is_filled && self.is_over && !self.status.is_final() && self.pending.is_none()
     }
 
-    /// Ends an order that the list has as filled, and of whose fills notices have not reported all: it is filled
-    /// by the broker's word, and no fill is made up.
+    /// Ends an order that the list has as filled and whose notices are incomplete. The broker's status counts,
+    /// and no fill is made up.
     pub(crate) fn end_as_listed(&mut self, now: Duration, illegal: &mut Illegal) {
         if self.is_listed_as_filled() {
             let _ = self.take(OrderTrigger::Fill { done: true }, now, illegal);
@@ -550,7 +548,7 @@ impl DeskOrder {
     }
 }
 
-/// What a fill of an order is known by: its numbers may begin again on another business day.
+/// The key of a fill: the broker's numbers may begin again on another business day.
 pub(crate) fn fill_id(business_day: Option<&str>, trade_id: &str) -> ShortText {
     match business_day {
         Some(day) => format!("{day} {trade_id}").into(),
@@ -558,7 +556,7 @@ pub(crate) fn fill_id(business_day: Option<&str>, trade_id: &str) -> ShortText {
     }
 }
 
-/// The same of a fill that the broker's details reported, whose number is the desk's own.
+/// The key of a fill that the broker's details reported, whose number is the desk's own.
 pub(crate) fn detail_id(trade_id: &str) -> ShortText {
     format!("details {trade_id}").into()
 }
@@ -578,7 +576,7 @@ pub(crate) fn last_moment(date: JstDate) -> Option<TsNanos> {
     TsNanos::from_jst(date, domain::time::NANOS_PER_DAY - 1)
 }
 
-/// What a row or a notice says of when its order is from.
+/// What a row or a notice says about the date and the identity of its order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen<'a> {
     /// Its business day.
@@ -587,11 +585,11 @@ pub(crate) struct Seen<'a> {
     pub(crate) placed: Option<JstDate>,
     /// The date on which it is seen.
     pub(crate) today: JstDate,
-    /// It is the answer to an order, which the broker did not have before.
+    /// It is the answer to a new order, which the broker did not have before.
     pub(crate) is_new: bool,
-    /// `7203`; empty where it is not said.
+    /// `7203`; empty if unknown.
     pub(crate) symbol: &'a str,
-    /// Its side, where that tells orders apart: one that settles a margin position has a side of its own.
+    /// Its side, if it identifies the order. An order that settles a margin position has a side of its own.
     pub(crate) side: Option<OrderSide>,
 }
 

@@ -1,5 +1,6 @@
-//! What an answer means for the order that was sent (specification 2, "Submit flow", 4 to 6;
-//! specification 4, P18).
+//! What an answer means for the order that was sent (specification 2, "Submit flow", 4 to 6).
+//!
+//! Specification 4, P18.
 //!
 //! | the call ended with | the order | its log line | its sender gets |
 //! |---|---|---|---|
@@ -24,14 +25,14 @@ use crate::event::{Reply, SubmitReply};
 use crate::limits::NUMBER_CHARS_MAX;
 use crate::password::HeldPassword;
 
-/// What a call came to.
+/// The result of a call.
 #[derive(Debug)]
 pub(crate) enum Ended {
     /// The broker did it.
     Done(BrokerAccepted, Box<Answered>),
-    /// There is nothing to tell.
+    /// The broker did it, and its answer has no number.
     Nothing(Box<Answered>),
-    /// It was surely not done.
+    /// It was certainly not done.
     Refused(Rejection),
     /// The second password is wrong.
     WrongPassword(bool, String),
@@ -42,7 +43,7 @@ pub(crate) enum Ended {
 }
 
 impl Desk {
-    /// What a call came to, for whatever was asked.
+    /// The result of a call, for any request.
     pub(crate) fn end_of(&mut self, called: Called) -> Ended {
         let answered = match called.result {
             Ok(answered) => answered,
@@ -51,7 +52,7 @@ impl Desk {
                 return Ended::Refused(Rejection::new(ReasonCode::InternalError, text));
             }
             Err(CallFailure::Refused(_)) => {
-                // The addresses of a login are secret: the server is named by what it is.
+                // The addresses of a login are secret, so the text names the venue only.
                 let text = format!(
                     "CONNECTION_REFUSED: the server of {VENUE} refuses the connection, nothing was \
                      sent; see whether it runs, then send again"
@@ -66,7 +67,7 @@ impl Desk {
         };
         let BrokerOutcome { verdict, venue_closed } = match self.mapping.judge(&answered.answer) {
             Ok(outcome) => outcome,
-            // The request has left, and what came back cannot be read.
+            // The request left, and its answer cannot be read.
             Err(fault) => return Ended::Unknown(fault_of(&fault).text),
         };
         if venue_closed {
@@ -111,22 +112,22 @@ impl Desk {
             Ended::Nothing(_) => self.unknown(&job, key, "the answer has no data", now),
             Ended::Unknown(why) => self.unknown(&job, key, &why, now),
             Ended::Refused(rejection) => {
-                self.reject(key, job.asked.as_ref(), &rejection, now);
+                self.reject(key, job.context.as_ref(), &rejection, now);
             }
             Ended::WrongPassword(counts, text) => {
                 let used = submit.password.clone();
                 let rejection = self.wrong_password(&used, counts, &text, now);
-                self.reject(key, job.asked.as_ref(), &rejection, now);
+                self.reject(key, job.context.as_ref(), &rejection, now);
             }
             Ended::Expired => {
                 self.freeze(now);
                 let rejection = expired();
-                self.reject(key, job.asked.as_ref(), &rejection, now);
+                self.reject(key, job.context.as_ref(), &rejection, now);
             }
         }
     }
 
-    /// Whether a number can be that of a new order: a word of its own, which no other order of the day has.
+    /// Whether a number can be that of a new order: a plain word that no other order of the day has.
     fn check_number(
         &self,
         accepted: &BrokerAccepted,
@@ -155,7 +156,7 @@ impl Desk {
         }
     }
 
-    /// A guard was answered: the next one, the order, or its end.
+    /// Takes a guard's answer: sends the next guard's request or the order, or ends the order.
     fn guard_answered(&mut self, mut job: Job, ended: Ended, now: Now) {
         let JobKind::Submit(submit) = &mut job.kind else { return };
         let judged = match ended {
@@ -217,58 +218,58 @@ impl Desk {
 
     /// Answers the sender of an order that was accepted.
     fn report_created(&mut self, job: &Job, key: OrderKey, accepted: &BrokerAccepted) {
-        let (Some(asked), Some(order)) = (&job.asked, self.book.get(key)) else { return };
+        let (Some(context), Some(order)) = (&job.context, self.book.get(key)) else { return };
         if job.is_abandoned {
             return;
         }
         let JobKind::Submit(SubmitJob { warning, .. }) = &job.kind else { return };
         let reply = SubmitReply {
-            request_id: asked.request_id.clone(),
+            request_id: context.request_id.clone(),
             client_order_id: order.client_order_id.clone().unwrap_or_default(),
             is_new: true,
             status: order.status,
             venue_order_id: order.venue_order_id.clone(),
             warning: both(warning_of(accepted), warning.clone()),
         };
-        self.reply(asked.client, Reply::Submitted(reply));
+        self.reply(context.client, Reply::Submitted(reply));
     }
 
-    /// The request has left and its outcome is unknown: the order stays as it is, and lists
-    /// are asked for until they say.
+    /// The request has left and its outcome is unknown. The order stays as it is, and lists are requested until
+    /// they resolve it.
     fn unknown(&mut self, job: &Job, key: OrderKey, why: &str, now: Now) {
         if let Some(order) = self.book.get_mut(key) {
             order.unknown_since = Some(now.mono);
         }
         self.report_unknown(job, why);
-        self.ask_list_soon(now);
+        self.request_list_soon(now);
     }
 
-    /// Tells whoever waits that the outcome of a request is unknown.
+    /// Reports to the sender that the outcome of a request is unknown.
     pub(crate) fn report_unknown(&mut self, job: &Job, why: &str) {
-        if let Some(asked) = job.asked.as_ref().filter(|_| !job.is_abandoned) {
+        if let Some(context) = job.context.as_ref().filter(|_| !job.is_abandoned) {
             let why = plain(why);
             let text = format!(
                 "OUTCOME_UNKNOWN: {why}; the engine does not send it again; read the order list"
             );
-            self.report_error(asked, ReasonCode::InternalError, text, None);
+            self.report_error(context, ReasonCode::InternalError, text, None);
         }
     }
 
-    /// Ends an order that was sent: a rejected line, the event, and its id is free.
+    /// Ends an order that was sent: writes its line, reports the rejection and frees its id.
     pub(crate) fn reject(
         &mut self,
         key: OrderKey,
-        asked: Option<&RequestContext>,
+        context: Option<&RequestContext>,
         rejection: &Rejection,
         now: Now,
     ) {
         let Some(order) = self.book.get_mut(key) else { return };
-        // A notice may tell it twice, or after another end.
+        // A notice may report it twice, or after another end.
         if order.status.is_final() || !order.take(OrderTrigger::Reject, now.mono, &mut self.illegal)
         {
             return;
         }
-        let request_id = asked.map(|asked| asked.request_id.clone());
+        let request_id = context.map(|context| context.request_id.clone());
         let request_id = request_id.or_else(|| order.request_id.clone());
         order.unknown_since = None;
         order.pending = None;
@@ -290,20 +291,19 @@ impl Desk {
     }
 }
 
-/// The rejection of what the end of the session ends.
+/// The rejection of everything that an expired session ends.
 pub(crate) fn expired() -> Rejection {
     let text = "SESSION_EXPIRED: the broker has ended the session; log in again";
     Rejection::new(ReasonCode::SessionExpired, text)
 }
 
-/// Whether a text of the broker's can be a number or a code: nothing else is reported in their place.
+/// Whether a broker's text can be a number or a code; other texts are not passed on as one.
 fn is_word(text: &str) -> bool {
     let is_short = (1..=NUMBER_CHARS_MAX).contains(&text.len());
     is_short && text.bytes().all(|letter| letter.is_ascii_alphanumeric() || letter == b'-')
 }
 
-/// The warning of an order of which the broker and the desk may both have one: the broker's code, and the
-/// words of both.
+/// Joins the broker's warning and the desk's: the broker's code, and both texts.
 fn both(
     broker: Option<(String, String)>,
     own: Option<(String, String)>,
@@ -317,7 +317,7 @@ fn both(
     }
 }
 
-/// The broker's warning. A code that is none is not reported.
+/// The broker's warning. A code that is not a plain word is not passed on.
 fn warning_of(accepted: &BrokerAccepted) -> Option<(String, String)> {
     let code = accepted.warning_code.as_deref()?;
     let code = if is_word(code) { code } else { "broker_warning" };

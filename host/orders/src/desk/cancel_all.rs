@@ -1,10 +1,12 @@
-//! Cancels of many orders (specification 2, "CancelAllOrders"; specification 4, P13, P23a, P23b): a list,
-//! then the broker's own request for all or single cancels where a filter is given, then lists until all
-//! have ended or the time is over. Foreign orders of the account are cancelled, too, and rows of the list
-//! whose owner is not known yet.
+//! Cancels of many orders (specification 2, "CancelAllOrders"; specification 4, P13, P23a, P23b).
 //!
-//! A cancel of many has one end: `OrderRejected` without an order where it was refused, not sent in time or
-//! ended with the session, else `CancelAllResult`. Its parts tell failures of single orders and no end.
+//! It requests a list, then sends the broker's own request for all, or single cancels if there is a filter.
+//! Then it requests lists until all orders have ended or the time is over. It also cancels foreign orders of
+//! the account, and rows of the list whose owner is not known yet.
+//!
+//! A cancel of many has one end. It is `OrderRejected` without an order if it was refused, not sent in time or
+//! ended with the session. Else it is `CancelAllResult`. Its single cancels report failures of orders, but no
+//! end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -31,8 +33,7 @@ use crate::password::HeldPassword;
 enum Target {
     /// An order of the book.
     Order(OrderKey),
-    /// A row that no order of the book has, because it may be one whose number is unknown; as the newest
-    /// list has it.
+    /// A row of the newest list that no order of the book has, because it may be one whose number is unknown.
     Row(Box<BrokerRow>),
 }
 
@@ -68,18 +69,18 @@ pub(crate) struct RowCancel {
 #[derive(Debug)]
 pub(crate) struct CancelAll {
     number: u64,
-    asked: RequestContext,
+    context: RequestContext,
     password: HeldPassword,
     /// Which orders.
     wanted: CancelMany,
     begun: Duration,
-    /// What is to be ended, once a list was read.
+    /// The orders to end, once a list was read.
     targets: Option<Vec<Target>>,
-    /// The broker's own request for all waits, or is not answered.
-    is_asking: bool,
-    /// When the next list is asked for.
+    /// The broker's own request for all is queued or unanswered.
+    is_requesting: bool,
+    /// When the next list is due.
     next_list: Duration,
-    /// A list is waited for.
+    /// A list is pending.
     is_listing: bool,
 }
 
@@ -88,7 +89,7 @@ pub(crate) struct CancelAll {
 pub(crate) struct CancelsOfMany {
     under_way: Vec<CancelAll>,
     begun: u64,
-    /// Rows that they are to end, or have ended, and that no order of the book has yet.
+    /// Rows that they end or have ended, and that no order of the book has yet.
     unowned: Vec<BrokerRow>,
 }
 
@@ -112,7 +113,7 @@ impl CancelsOfMany {
     /// Begins one, which waits for a list; gives its number.
     fn begin(
         &mut self,
-        asked: RequestContext,
+        context: RequestContext,
         wanted: CancelMany,
         password: HeldPassword,
         now: Now,
@@ -120,12 +121,12 @@ impl CancelsOfMany {
         self.begun += 1;
         self.under_way.push(CancelAll {
             number: self.begun,
-            asked,
+            context,
             password,
             wanted,
             begun: now.mono,
             targets: None,
-            is_asking: false,
+            is_requesting: false,
             next_list: now.mono,
             is_listing: true,
         });
@@ -146,7 +147,7 @@ impl CancelsOfMany {
         Some(self.under_way.remove(place))
     }
 
-    /// Remembers rows that are to be ended.
+    /// Remembers rows that are to be cancelled.
     fn note_unowned(&mut self, rows: Vec<BrokerRow>) {
         for row in rows {
             if !self.unowned.iter().any(|known| id_of(known) == id_of(&row)) {
@@ -158,25 +159,25 @@ impl CancelsOfMany {
 
 impl Desk {
     /// Cancels every open order, or those of one sender, instrument or side.
-    pub fn cancel_all(&mut self, asked: RequestContext, wanted: CancelMany, now: Now) {
+    pub fn cancel_all(&mut self, context: RequestContext, wanted: CancelMany, now: Now) {
         let may_go = self.rules.phase.check_change("CancelAllOrders").and_then(|()| {
             wanted.instrument_id.as_deref().map(symbol_of).transpose()?;
             self.session.check_active()?;
             self.password.check_lock(now.mono)?;
-            self.has_room(asked.client)?;
+            self.has_room(context.client)?;
             self.cancels.check_room()
         });
         if let Err(rejection) = may_go {
-            return self.report_refused(asked.request_id, &rejection, now);
+            return self.report_refused(context.request_id, &rejection, now);
         }
         let Some(password) = self.password.use_it(now.mono) else {
-            return self.ask_password(asked, None);
+            return self.request_password(context, None);
         };
-        let number = self.cancels.begin(asked, wanted, password, now);
+        let number = self.cancels.begin(context, wanted, password, now);
         self.enqueue_list(None, Purpose::CancelAll(number), now);
     }
 
-    /// A list that a cancel of many asked for has come.
+    /// The list of a cancel of many has arrived.
     pub(crate) fn cancel_all_listed(&mut self, number: u64, now: Now) {
         let Some(all) = self.cancels.get_mut(number) else { return };
         all.is_listing = false;
@@ -191,16 +192,16 @@ impl Desk {
         let wanted = all.wanted.clone();
         let targets = self.targets_of(&wanted, now);
         let Some(all) = self.cancels.get_mut(number) else { return };
-        let (asked, begun, password) = (all.asked.clone(), all.begun, all.password.clone());
+        let (context, begun, password) = (all.context.clone(), all.begun, all.password.clone());
         if all.wanted.is_all() {
-            // Also where the list has nothing: the broker may know of an order that its list has not yet.
+            // Also if the list is empty: the broker may have an order that its list does not show yet.
             let keys = targets.iter().filter_map(|target| match target {
                 Target::Order(key) => Some(*key),
                 Target::Row(_) => None,
             });
             let kind = JobKind::CancelAll { number, targets: keys.collect() };
-            (all.targets, all.is_asking) = (Some(targets), true);
-            return self.enqueue_part(asked, begun, kind, now);
+            (all.targets, all.is_requesting) = (Some(targets), true);
+            return self.enqueue_part(context, begun, kind, now);
         }
         let kinds: Vec<JobKind> = targets
             .iter()
@@ -219,19 +220,25 @@ impl Desk {
             .collect();
         all.targets = Some(targets);
         for kind in kinds {
-            self.enqueue_part(asked.clone(), begun, kind, now);
+            self.enqueue_part(context.clone(), begun, kind, now);
         }
         self.tick_cancels(now);
     }
 
-    /// Queues a part of a cancel of many: its time counts from the receipt of the whole, and it has no end
-    /// of its own.
-    fn enqueue_part(&mut self, asked: RequestContext, received: Duration, kind: JobKind, now: Now) {
-        self.queue.put(Job { asked: Some(asked), received, kind, is_abandoned: true });
+    /// Queues a request of a cancel of many. Its time counts from the receipt of the whole, and its own end is
+    /// not reported.
+    fn enqueue_part(
+        &mut self,
+        context: RequestContext,
+        received: Duration,
+        kind: JobKind,
+        now: Now,
+    ) {
+        self.queue.put(Job { context: Some(context), received, kind, is_abandoned: true });
         self.work(now);
     }
 
-    /// What is open by the newest list, and what the book has open besides.
+    /// The open orders of the newest list, and the open orders of the book that are not in it.
     fn targets_of(&mut self, wanted: &CancelMany, now: Now) -> Vec<Target> {
         let orders = self.book.iter().filter(|(_, order)| {
             is_open(order)
@@ -254,8 +261,8 @@ impl Desk {
         targets
     }
 
-    /// Brings the targets that no order of the book has up to the newest list. Where one has turned out to
-    /// be an order placed elsewhere that has ended, its end is reported: its cancel was asked for here.
+    /// Updates the targets that no order of the book has by the newest list. If one turns out to be an ended
+    /// order from elsewhere, its end is reported, because its cancel was requested here.
     pub(crate) fn renew_targets(&mut self, now: Now) {
         let Self { cancels: CancelsOfMany { under_way, unowned, .. }, book, .. } = self;
         if unowned.is_empty() {
@@ -278,7 +285,7 @@ impl Desk {
         unowned.retain(|row| {
             let key = owner(row);
             owned.extend(key);
-            // A list of which a row was left out may have it there (P129).
+            // A list with a row left out may have it in that row (P129).
             key.is_none() && (newest.contains_key(&id_of(row)) || !lists.left_out.is_empty())
         });
         for key in owned {
@@ -291,7 +298,7 @@ impl Desk {
         }
     }
 
-    /// The turn of the cancel of a row has come.
+    /// Begins the cancel of a row.
     pub(crate) fn begin_cancel_row(&mut self, job: Job, now: Now) {
         let JobKind::CancelRow(RowCancel { row, password }) = &job.kind else { return };
         let password = password.clone();
@@ -312,16 +319,16 @@ impl Desk {
         }
     }
 
-    /// The cancel of a row was answered. Lists tell what became of it.
+    /// The cancel of a row was answered. Lists show whether it has ended.
     pub(crate) fn cancel_row_answered(&mut self, job: Job, called: Called, now: Now) {
         let ended = self.end_of(called);
         let JobKind::CancelRow(cancel) = &job.kind else { return };
         let rejection = match ended {
             Ended::Done(..) => {
                 self.password.accept();
-                return self.ask_list_soon(now);
+                return self.request_list_soon(now);
             }
-            Ended::Nothing(_) | Ended::Unknown(_) => return self.ask_list_soon(now),
+            Ended::Nothing(_) | Ended::Unknown(_) => return self.request_list_soon(now),
             Ended::Refused(rejection) => rejection,
             Ended::WrongPassword(counts, text) => {
                 let used = cancel.password.clone();
@@ -338,21 +345,21 @@ impl Desk {
     /// A row is not cancelled.
     pub(crate) fn refuse_cancel_row(
         &mut self,
-        asked: Option<&RequestContext>,
+        context: Option<&RequestContext>,
         cancel: &RowCancel,
         rejection: &Rejection,
         now: Now,
     ) {
-        let request_id = asked.map(|asked| asked.request_id.clone());
+        let request_id = context.map(|context| context.request_id.clone());
         self.report_row_refused(&cancel.row, request_id, rejection, now);
     }
 
-    /// The turn of the broker's own request for all has come.
+    /// Begins the broker's own request for all.
     pub(crate) fn begin_cancel_all(&mut self, job: Job, now: Now) {
         let JobKind::CancelAll { number, targets } = &job.kind else { return };
         let Some(all) = self.cancels.get(*number) else { return };
         let password = all.password.clone();
-        let request_id = all.asked.request_id.clone();
+        let request_id = all.context.request_id.clone();
         let targets = targets.clone();
         let made = self.may_use(&password, now);
         let made = made.and_then(|()| self.mapping.cancel_all().map_err(|fault| fault_of(&fault)));
@@ -386,7 +393,7 @@ impl Desk {
                 self.password.accept();
                 None
             }
-            // What became of the orders the lists tell; the end is the count of them.
+            // Lists show the outcome of the orders; the result counts them.
             Ended::Nothing(_) | Ended::Unknown(_) => None,
             Ended::Refused(rejection) => Some(rejection),
             Ended::WrongPassword(counts, text) => {
@@ -422,20 +429,20 @@ impl Desk {
             return self.refuse_cancel_all(number, &rejection, now);
         }
         if let Some(all) = self.cancels.get_mut(number) {
-            all.is_asking = false;
+            all.is_requesting = false;
         }
-        self.ask_list_soon(now);
+        self.request_list_soon(now);
         self.tick_cancels(now);
     }
 
-    /// Ends a cancel of many of which nothing was done. One that has ended already stays so.
+    /// Ends a cancel of many that sent nothing, unless it has ended already.
     pub(crate) fn refuse_cancel_all(&mut self, number: u64, rejection: &Rejection, now: Now) {
         let Some(all) = self.cancels.end(number) else { return };
-        self.report_refused(all.asked.request_id, rejection, now);
+        self.report_refused(all.context.request_id, rejection, now);
     }
 
-    /// Ends the cancels whose orders have all ended, or whose time is over, and asks for lists, of which
-    /// one serves them all.
+    /// Ends the cancels of many whose orders have all ended, or whose time is over. Requests a list if one is
+    /// due; one list serves all of them.
     pub(crate) fn tick_cancels(&mut self, now: Now) {
         let mut done = Vec::new();
         let mut unlisted = Vec::new();
@@ -449,7 +456,7 @@ impl Desk {
                 None => {}
                 Some(targets) => {
                     let mut open = targets.iter().filter(|target| !target.is_final(&self.book));
-                    if is_late || (!all.is_asking && open.next().is_none()) {
+                    if is_late || (!all.is_requesting && open.next().is_none()) {
                         done.push(all.number);
                     } else if !is_listing && listing.is_none() && now.mono >= all.next_list {
                         all.is_listing = true;
@@ -469,19 +476,19 @@ impl Desk {
         }
     }
 
-    /// Tells where orders stand to whoever waits for a cancel of many.
+    /// Sends the newest list to the clients whose cancels of many wait for its orders to end.
     fn report_cancels(&mut self, now: Now) {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for all in self.cancels.under_way.iter_mut().filter(|all| all.targets.is_some()) {
             all.next_list = now.mono + CANCEL_ALL_LIST_PAUSE;
-            told.push(all.asked.clone());
+            reported.push(all.context.clone());
         }
-        for asked in told {
-            self.report_list(asked.client, &asked.request_id, None);
+        for context in reported {
+            self.report_list(context.client, &context.request_id, None);
         }
     }
 
-    /// A list that a cancel of many waited for has not come.
+    /// The list of a cancel of many did not arrive.
     pub(crate) fn cancel_all_unlisted(&mut self, number: u64, rejection: &Rejection, now: Now) {
         let Some(all) = self.cancels.get_mut(number) else { return };
         all.is_listing = false;
@@ -495,11 +502,11 @@ impl Desk {
         let Some(all) = self.cancels.end(number) else { return };
         let targets = all.targets.unwrap_or_default();
         let canceled = targets.iter().filter(|target| target.is_canceled(&self.book)).count();
-        let request_id = all.asked.request_id;
-        self.report_list(all.asked.client, &request_id, None);
+        let request_id = all.context.request_id;
+        self.report_list(all.context.client, &request_id, None);
         let failed = (targets.len() - canceled) as u64;
         let reply = Reply::CanceledMany { request_id, canceled: canceled as u64, failed };
-        self.reply(all.asked.client, reply);
+        self.reply(all.context.client, reply);
     }
 
     /// Ends all cancels of many: the session is gone.
@@ -511,12 +518,12 @@ impl Desk {
 }
 
 impl CancelMany {
-    /// Whether it ends every order of the account.
+    /// Whether it cancels every order of the account.
     const fn is_all(&self) -> bool {
         self.origin.is_none() && self.instrument_id.is_none() && self.side.is_none()
     }
 
-    /// Whether it ends an order.
+    /// Whether it cancels this order.
     fn takes(&self, origin: Option<&OrderOrigin>, instrument_id: &str, side: OrderSide) -> bool {
         self.origin.as_ref().is_none_or(|wanted| Some(wanted) == origin)
             && self.instrument_id.as_deref().is_none_or(|id| id == instrument_id)
@@ -537,7 +544,7 @@ fn not_listed() -> Rejection {
     Rejection::new(ReasonCode::InternalError, text)
 }
 
-/// What tells rows of one day apart, and those of different days.
+/// Identifies a row among those of all business days.
 fn id_of(row: &BrokerRow) -> (&str, Option<&str>) {
     (&row.venue_order_id, row.business_day.as_deref())
 }

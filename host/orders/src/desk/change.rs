@@ -5,7 +5,7 @@
 //! | the broker's consent | the order is as wanted, OrderUpdated | stays pending until a notice or a list (P27) |
 //! | the broker's refusal | OrderRejected; the order as the dialect says (P26) | OrderRejected, works on |
 //! | nothing left, or the session ended | OrderRejected, works on | OrderRejected, works on |
-//! | anything else | stays pending until a list tells | stays pending until a list tells |
+//! | anything else | stays pending until a list resolves it | stays pending until a list resolves it |
 
 use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerChange, BrokerOrder, BrokerRequest};
@@ -26,12 +26,12 @@ use crate::phase::OrderPhase;
 /// Characters of an id that a refusal repeats; the longest that can be one fits.
 const ID_CHARS_SHOWN: usize = 64;
 
-/// What is wanted of an order.
+/// What is to be done with an order.
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
     /// The fields that change.
     Modify(OrderModify),
-    /// Its end.
+    /// Cancel it.
     Cancel,
 }
 
@@ -47,7 +47,7 @@ fn invalid(text: impl AsRef<str>) -> Rejection {
     Rejection::new(ReasonCode::ValidationError, text)
 }
 
-/// A part of the shape of a change, whatever its order is (specification 4, P24).
+/// Checks the prices of a change, whatever its order is (specification 4, P24).
 fn check_prices(change: &OrderModify) -> Result<(), Rejection> {
     let named = [("NEW_PRICE", change.price), ("NEW_TRIGGER_PRICE", change.trigger_price)];
     for (field, price) in named {
@@ -62,7 +62,7 @@ impl Desk {
     /// Changes an order.
     pub fn modify(
         &mut self,
-        asked: RequestContext,
+        context: RequestContext,
         OrderChange { order, change }: OrderChange,
         now: Now,
     ) {
@@ -83,20 +83,20 @@ impl Desk {
             self.wanted(order, change, now)?;
             Ok((key, Change::Modify(change)))
         });
-        self.change(asked, ids, checked, now);
+        self.change(context, ids, checked, now);
     }
 
     /// Cancels an order.
-    pub fn cancel(&mut self, asked: RequestContext, order: &NamedOrder, now: Now) {
+    pub fn cancel(&mut self, context: RequestContext, order: &NamedOrder, now: Now) {
         let ids = order.ids();
         let checked = self.rules.phase.check_change("CancelOrder");
         let checked = checked.and_then(|()| Ok((self.find(ids)?, Change::Cancel)));
-        self.change(asked, ids, checked, now);
+        self.change(context, ids, checked, now);
     }
 
     fn change(
         &mut self,
-        asked: RequestContext,
+        context: RequestContext,
         ids: (Option<&str>, Option<&str>),
         checked: Result<(OrderKey, Change), Rejection>,
         now: Now,
@@ -104,22 +104,22 @@ impl Desk {
         let may_go = checked.and_then(|checked| {
             self.session.check_active()?;
             self.password.check_lock(now.mono)?;
-            self.has_room(asked.client)?;
+            self.has_room(context.client)?;
             Ok(checked)
         });
         let (key, change) = match may_go {
             Ok(checked) => checked,
-            Err(rejection) => return self.report_change_refused(&asked, ids, &rejection, now),
+            Err(rejection) => return self.report_change_refused(&context, ids, &rejection, now),
         };
         let id = self.book.get(key).and_then(|order| order.client_order_id.clone());
         let Some(password) = self.password.use_it(now.mono) else {
-            return self.ask_password(asked, id);
+            return self.request_password(context, id);
         };
         let job = ChangeJob { key, change, password };
-        self.enqueue(Some(asked), JobKind::Change(job), now);
+        self.enqueue(Some(context), JobKind::Change(job), now);
     }
 
-    /// The order that is meant; one whose number is unknown cannot be changed (ORDER_STATUS_UNKNOWN).
+    /// The named order. One whose number is unknown cannot be changed (ORDER_STATUS_UNKNOWN).
     fn find(&self, ids: (Option<&str>, Option<&str>)) -> Result<OrderKey, Rejection> {
         if ids == (None, None) {
             let text = "CLIENT_ORDER_ID: the command names no order; send client_order_id or \
@@ -137,27 +137,27 @@ impl Desk {
 
     fn report_change_refused(
         &mut self,
-        asked: &RequestContext,
+        context: &RequestContext,
         (client, venue): (Option<&str>, Option<&str>),
         rejection: &Rejection,
         now: Now,
     ) {
         match client {
             Some(id) => {
-                // An id that is too long to be one is shown by its begin.
+                // An id that is too long to be one is cut.
                 let id: String = id.chars().take(ID_CHARS_SHOWN).collect();
-                self.report_order_refused(asked, &id, rejection, now);
+                self.report_order_refused(context, &id, rejection, now);
             }
             None => match venue.and_then(|number| self.book.by_number_alone(number)) {
                 Some(key) => {
-                    self.report_rejected(key, Some(asked.request_id.clone()), rejection, now)
+                    self.report_rejected(key, Some(context.request_id.clone()), rejection, now)
                 }
-                None => self.report_refused(asked.request_id.clone(), rejection, now),
+                None => self.report_refused(context.request_id.clone(), rejection, now),
             },
         }
     }
 
-    /// The order as a change wants it, prices on the grid (specification 4, P35), or why it cannot be.
+    /// The order after a change, prices on the grid (specification 4, P35), or the rejection.
     fn wanted(
         &self,
         order: &DeskOrder,
@@ -219,7 +219,7 @@ impl Desk {
         Ok((wanted, expire_time))
     }
 
-    /// The turn of a change has come.
+    /// Begins a change or a cancel.
     pub(crate) fn begin_change(&mut self, job: Job, now: Now) {
         let JobKind::Change(change) = &job.kind else { return };
         let (key, password) = (change.key, change.password.clone());
@@ -235,9 +235,9 @@ impl Desk {
             Change::Cancel => (OrderTrigger::SendCancel, OrderEventKind::PendingCancel),
         };
         if let Some(order) = self.book.get_mut(key) {
-            // `change_request` has asked whether the state takes it.
+            // `change_request` has checked that the state takes it.
             let _ = order.take(trigger, now.mono, &mut self.illegal);
-            let request_id = job.asked.as_ref().map(|asked| asked.request_id.clone());
+            let request_id = job.context.as_ref().map(|context| context.request_id.clone());
             order.pending = Some(PendingOperation { request_id, wanted, sent: now, ended: None });
         }
         self.report_pending(key, kind, now);
@@ -289,8 +289,8 @@ impl Desk {
         Ok((request, wanted))
     }
 
-    /// Whether a request names its order: numbers are unique on one day only, and a dialect may send them
-    /// without the day.
+    /// Checks that the request identifies its order: numbers are unique on one day only, and a dialect may send
+    /// them without the day.
     pub(super) fn check_names(
         &self,
         request: &BrokerRequest,
@@ -340,7 +340,7 @@ impl Desk {
                 self.change_refused(key, &job, &rejection, true, now);
             }
             Ended::Expired => {
-                // Before the end of a cancel of many that it may be a part of.
+                // Before the freeze ends a cancel of many that this cancel may be a part of.
                 self.change_refused(key, &job, &expired(), false, now);
                 self.freeze(now);
             }
@@ -348,20 +348,20 @@ impl Desk {
         self.release_held(now);
     }
 
-    /// The broker will tell by a notice or in a list what became of it.
+    /// A notice or a list of the broker will resolve the order.
     fn await_list(&mut self, key: OrderKey, now: Now) {
         let order = self.book.get_mut(key);
         if let Some(pending) = order.and_then(|order| order.pending.as_mut()) {
             pending.ended = Some(now.mono);
         }
-        self.ask_list_soon(now);
+        self.request_list_soon(now);
     }
 
     /// A change is done.
     pub(crate) fn updated(&mut self, key: OrderKey, now: Now) {
         let Some(order) = self.book.get_mut(key) else { return };
         let pending = order.pending.take();
-        // An order that has ended in the meantime has nothing pending.
+        // An order that has ended in the meantime has no pending operation.
         let Some(PendingOperation { request_id, wanted: Some(wanted), .. }) = pending else {
             return;
         };
@@ -381,8 +381,8 @@ impl Desk {
         }
     }
 
-    /// A change or a cancel is refused. `by_broker`: its own word on a change, which in some dialects
-    /// counts as a rejection of the order until a list tells of it.
+    /// A change or a cancel is refused. `by_broker`: by the broker, which in some dialects sets the order to
+    /// REJECTED until a list has it.
     pub(crate) fn change_refused(
         &mut self,
         key: OrderKey,
@@ -391,11 +391,11 @@ impl Desk {
         by_broker: bool,
         now: Now,
     ) {
-        let request_id = job.asked.as_ref().map(|asked| asked.request_id.clone());
+        let request_id = job.context.as_ref().map(|context| context.request_id.clone());
         self.work_on(key, request_id, rejection, by_broker, now);
     }
 
-    /// Ends what is pending of an order, which works on, and tells the refusal.
+    /// Ends the pending operation of an order, which works on, and reports the refusal.
     pub(crate) fn work_on(
         &mut self,
         key: OrderKey,
@@ -417,25 +417,25 @@ impl Desk {
         let is_taken = !order.status.is_final() && order.take(trigger, now.mono, &mut self.illegal);
         if is_taken && trigger == OrderTrigger::Reject {
             order.awaits_list = true;
-            self.ask_list_soon(now);
+            self.request_list_soon(now);
         }
         self.report_rejected(key, request_id, rejection, now);
     }
 
-    /// A change of which nothing was sent.
+    /// Refuses a change that was not sent.
     pub(crate) fn refuse_change(
         &mut self,
-        asked: Option<&RequestContext>,
+        context: Option<&RequestContext>,
         change: &ChangeJob,
         rejection: &Rejection,
         now: Now,
     ) {
-        let request_id = asked.map(|asked| asked.request_id.clone());
+        let request_id = context.map(|context| context.request_id.clone());
         self.report_rejected(change.key, request_id, rejection, now);
     }
 }
 
-/// No order that the desk knows is named so.
+/// The rejection if no known order has the id or number.
 fn no_order((client, venue): (Option<&str>, Option<&str>)) -> Rejection {
     let named = match (client, venue) {
         (None, Some(number)) => format!("VENUE_ORDER_ID: no order has the number `{number}`"),

@@ -1,12 +1,15 @@
-//! Details of orders (`CLMOrderListDetail`): asked for where a list has shares filled that no notice reported,
-//! because the stream has lost the notice or was not there. They have each fill with its price and its time,
-//! but no number; so a fill that notices and details tell is known again by its shares and its price.
+//! Details of orders (`CLMOrderListDetail`): the fills that a list has and no notice.
 //!
-//! Only what the details do not have either is reported as missing. They are held against what is known of the order,
-//! and where one thing does not fit, nothing of them is reported: an invented fill is worse than a missing one.
+//! Details are requested if the stream has lost the notice of a fill, or was down. They have each fill with its
+//! price and its time, but without a number. So a fill in notices and details is matched by its shares and its
+//! price.
 //!
-//! No client waits for details. So they are asked for when nothing else waits, their answer has a short time of its
-//! own, and where it does not come none are asked for for a while.
+//! Details are checked against what is known of the order. If one thing does not fit, nothing of them is
+//! reported: an invented fill is worse than a missing one. Only fills that the details lack, too, are reported
+//! as missing.
+//!
+//! No client waits for details. So they are requested when nothing else waits, and their answer has a short
+//! time limit. If it does not come, none are requested for a while.
 
 use domain::order_mapping::{BrokerAccepted, BrokerFill, ListedFill};
 use domain::{Discrepancy, Quantity, ShortText};
@@ -21,12 +24,12 @@ use crate::limits::{
     CLAIM_SLACK_MS, DETAILS_PAUSE, DETAILS_TRIES_MAX, DETAILS_WAITING_MAX, FILLS_PER_ORDER_MAX,
 };
 
-/// Why details tell nothing, or not all.
+/// Why details give no fill, or not all of them.
 #[derive(Debug, PartialEq, Eq)]
 enum Failed {
-    /// They may have it another time.
+    /// They may have it later.
     Yet(String),
-    /// They contradict what is known: they are believed no more.
+    /// They contradict what is known, and are not requested again.
     Wrong(String),
 }
 
@@ -36,13 +39,13 @@ impl From<String> for Failed {
     }
 }
 
-/// Holds details against the order that they were asked for, whose number they have.
+/// Checks details against the order with their number.
 fn check(order: &DeskOrder, detail: &OrderDetail, fills: &[ListedFill]) -> Result<(), Failed> {
     let wrong = |why: String| Err(Failed::Wrong(why));
     if detail.symbol.as_deref().is_some_and(|symbol| *symbol != *order.order.symbol) {
         return wrong("the answer is about another issue".to_owned());
     }
-    // What settles a margin position has the side that its tag means.
+    // An order that settles a margin position has the side that its tag means.
     let has_own_side = close_action(&order.order.tags).is_none();
     if has_own_side && detail.side.is_some_and(|side| side != order.order.side) {
         return wrong("the answer is about the other side".to_owned());
@@ -54,7 +57,7 @@ fn check(order: &DeskOrder, detail: &OrderDetail, fills: &[ListedFill]) -> Resul
     if let Some(filled) = detail.filled.map(Quantity::shares).filter(|filled| *filled != sum) {
         return wrong(format!("its fills have {sum} shares in all, but it says {filled}"));
     }
-    // Of an order that was changed elsewhere only a later list says how it is now.
+    // If the order was changed elsewhere, only a later list has its present terms.
     let by_order = |why: String| match order.changed_elsewhere {
         None => Err(Failed::Wrong(why)),
         Some(_) => Err(Failed::Yet(why)),
@@ -64,11 +67,11 @@ fn check(order: &DeskOrder, detail: &OrderDetail, fills: &[ListedFill]) -> Resul
     }
     let wanted = order.pending.as_ref().and_then(|pending| pending.wanted.as_ref());
     let wanted = wanted.map_or(0, |wanted| wanted.quantity.shares());
-    let asked = order.order.quantity.shares().max(wanted);
-    if sum > asked {
-        return by_order(format!("its fills have {sum} shares, but the order has {asked}"));
+    let ordered = order.order.quantity.shares().max(wanted);
+    if sum > ordered {
+        return by_order(format!("its fills have {sum} shares, but the order has {ordered}"));
     }
-    // It may be filled further since the list.
+    // It may have been filled further since the list.
     let listed = order.listed.map_or(0, |listed| listed.filled.shares());
     if sum > listed {
         return Err(Failed::Yet(format!("its fills have {sum} shares, more than the list has")));
@@ -77,37 +80,40 @@ fn check(order: &DeskOrder, detail: &OrderDetail, fills: &[ListedFill]) -> Resul
 }
 
 impl Desk {
-    /// Asks for the details of an order with shares filled that no notice reported. False where nothing comes of
-    /// that: the dialect has no such request, or it was asked for in vain.
-    pub(crate) fn ask_details(&mut self, key: OrderKey, now: Now) -> bool {
+    /// Requests the details of an order that has more shares filled than notices reported. Returns false if
+    /// that is useless: the dialect has no such request, or it has failed too often.
+    pub(crate) fn request_details(&mut self, key: OrderKey, now: Now) -> bool {
         let tried = self.book.get(key).map_or(DETAILS_TRIES_MAX, |order| order.details_tried);
         if self.mapping.description().fill_rows.is_none() || tried >= DETAILS_TRIES_MAX {
             return false;
         }
         let has_room = self.reconciliation.lists.details.len() < DETAILS_WAITING_MAX;
-        if has_room && self.may_ask_details(now) && self.reconciliation.lists.details.insert(key) {
-            // A list has just been answered; what waits goes on when that is taken up.
+        if has_room
+            && self.may_request_details(now)
+            && self.reconciliation.lists.details.insert(key)
+        {
+            // A list has just been answered; the queue continues after it is applied.
             let kind = JobKind::Details(key);
-            self.queue.put(Job { asked: None, received: now.mono, kind, is_abandoned: false });
+            self.queue.put(Job { context: None, received: now.mono, kind, is_abandoned: false });
         }
         true
     }
 
-    /// Whether details may be asked for now: not while a cancel of many waits for its lists, nor for a while after
-    /// some could not be had.
-    fn may_ask_details(&self, now: Now) -> bool {
+    /// Whether details may be requested now. They may not while a cancel of many waits for its lists, nor for a
+    /// while after a failure.
+    fn may_request_details(&self, now: Now) -> bool {
         self.cancels.is_empty()
             && self.reconciliation.lists.no_details_until.is_none_or(|until| now.mono >= until)
     }
 
-    /// The details of an order are no longer waited for.
+    /// Removes an order from those whose details are requested.
     pub(super) fn details_done(&mut self, key: OrderKey) {
         self.reconciliation.lists.details.remove(&key);
     }
 
     pub(super) fn begin_details(&mut self, job: Job, key: OrderKey, now: Now) {
-        if !self.may_ask_details(now) {
-            // The next list asks for them again.
+        if !self.may_request_details(now) {
+            // The next list plans them again.
             return self.details_done(key);
         }
         let order = self.book.get(key);
@@ -139,7 +145,7 @@ impl Desk {
             Ended::Expired => return self.freeze(now),
             Ended::Unknown(why) => {
                 let failed = Failed::Yet(why);
-                // Those that wait would fare alike.
+                // The other requests would fail as well.
                 for other in std::mem::take(&mut self.reconciliation.lists.details) {
                     self.details_failed(other, &failed, now);
                 }
@@ -150,7 +156,7 @@ impl Desk {
         self.details_failed(key, &failed, now);
     }
 
-    /// Takes details up; the error says why the fills that are missing are not all in them.
+    /// Takes details up. An error says why they lack some of the missing fills.
     fn take_details(
         &mut self,
         key: OrderKey,
@@ -166,16 +172,16 @@ impl Desk {
         let detail = read_order_detail(answered).map_err(Failed::Wrong)?;
         let Some(order) = self.book.get(key) else { return Ok(()) };
         check(order, &detail, &fills)?;
-        let untold = order.unreported_of(&fills).ok_or_else(|| {
+        let unreported = order.unreported_of(&fills).ok_or_else(|| {
             Failed::Yet("its details lack a fill that came in a notice".to_owned())
         })?;
         let shares =
-            untold.iter().fold(0_u64, |sum, fill| sum.saturating_add(fill.quantity.shares()));
-        // A list tells first how many shares it has.
+            unreported.iter().fold(0_u64, |sum, fill| sum.saturating_add(fill.quantity.shares()));
+        // A list must first say how many shares the order has.
         if self.may_end_early(key, Quantity::new(shares)) {
             return Ok(());
         }
-        for fill in &untold {
+        for fill in &unreported {
             self.report_detailed(key, fill, now);
         }
         let Some(order) = self.book.get_mut(key) else { return Ok(()) };
@@ -190,7 +196,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Tells a fill that only the details have, with a number of the desk's own.
+    /// Reports a fill that only the details have, with a number of the desk's own.
     fn report_detailed(&mut self, key: OrderKey, fill: &ListedFill, now: Now) {
         let Some(order) = self.book.get_mut(key) else { return };
         order.details_reported += 1;
@@ -200,11 +206,11 @@ impl Desk {
         };
         let trade_id = ShortText::from(number.as_str());
         order.note_detailed(detail_id(&trade_id), (fill.quantity, fill.price));
-        let told = BrokerFill { trade_id, quantity: fill.quantity, price: fill.price };
-        // A time that is still to come, by clocks as different as may be, is none.
+        let reported = BrokerFill { trade_id, quantity: fill.quantity, price: fill.price };
+        // A time in the future counts as unknown; the clocks may differ by the slack.
         let latest = now.wall.millis().saturating_add(CLAIM_SLACK_MS);
         let time = fill.time.filter(|time| time.millis() <= latest);
-        self.take_fill(key, FillSource::Details, &told, time.unwrap_or(now.wall), now);
+        self.take_fill(key, FillSource::Details, &reported, time.unwrap_or(now.wall), now);
     }
 
     fn read_fills(&mut self, answered: &Answered) -> Result<Vec<ListedFill>, String> {
@@ -219,8 +225,8 @@ impl Desk {
         read.into_iter().collect()
     }
 
-    /// Details could not be had, or have not all: after some times the fills are reported as missing; at once where
-    /// they contradict what is known.
+    /// Details failed or are incomplete. After some attempts the fills are reported as missing; if the details
+    /// contradict what is known, at once.
     fn details_failed(&mut self, key: OrderKey, failed: &Failed, now: Now) {
         let (why, is_wrong) = match failed {
             Failed::Yet(why) => (why, false),
@@ -230,10 +236,10 @@ impl Desk {
         let Some(order) = self.book.get_mut(key) else { return };
         order.details_tried = if is_wrong { DETAILS_TRIES_MAX } else { order.details_tried + 1 };
         let listed = order.listed.map_or(0, |listed| listed.filled.shares());
-        let told = order.cumulative;
-        if order.details_tried >= DETAILS_TRIES_MAX && told < listed {
+        let reported = order.cumulative;
+        if order.details_tried >= DETAILS_TRIES_MAX && reported < listed {
             let text = format!(
-                "the list has {listed} shares filled, the engine has reported {told}; details: \
+                "the list has {listed} shares filled, the engine has reported {reported}; details: \
                  {why}"
             );
             self.report_discrepancy(Some(key), None, Discrepancy::FillsMissing, text, now);

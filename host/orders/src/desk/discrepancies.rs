@@ -1,6 +1,8 @@
-//! Events of what does not fit (specification 4, "Reconciliation"), in numbers that a client can read:
-//! those of an order once for each kind (of a row that cannot be read, for each reason), the others so many in a
-//! minute, and then how many more there were.
+//! Events of differences between the broker's data and the desk's (specification 4, "Reconciliation").
+//!
+//! Their number stays readable for a client. Differences of an order are reported once for each kind, and
+//! unreadable rows once for each reason. Of the others a minute has a limited number, and then a count of the
+//! rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,7 +16,7 @@ use crate::limits::{DISCREPANCIES_PER_MINUTE_MAX, NUMBER_CHARS_MAX, UNREADABLE_R
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// What was reported in the present minute of what is no order of ours.
+/// Discrepancies without an order of ours that were reported in the present minute.
 #[derive(Debug, Default)]
 pub(crate) struct ReportRate {
     /// When the minute began.
@@ -33,7 +35,7 @@ impl ReportRate {
         self.reported < DISCREPANCIES_PER_MINUTE_MAX || self.is_over(now)
     }
 
-    /// Whether one more is reported; else it is counted.
+    /// Whether one more is reported; if not, it is counted.
     fn takes(&mut self, discrepancy: Discrepancy, now: Now) -> bool {
         self.since.get_or_insert(now.mono);
         let has_room = self.reported < DISCREPANCIES_PER_MINUTE_MAX;
@@ -46,7 +48,7 @@ impl ReportRate {
     }
 }
 
-/// The number of the order that a dialect's word on a row begins with: `order 1000: ...`.
+/// The number of the order with which a dialect's text about a row begins: `order 1000: ...`.
 fn number_in(why: &str) -> Option<&str> {
     let (number, _) = why.strip_prefix("order ")?.split_once(": ")?;
     let is_number = !number.is_empty()
@@ -56,8 +58,8 @@ fn number_in(why: &str) -> Option<&str> {
 }
 
 impl Desk {
-    /// Tells what does not fit, once for each order and kind; of what is no order of ours, within the pace. Which
-    /// rows that cannot be read are reported, [`Self::report_unreadable_rows`] says.
+    /// Reports a discrepancy, once for each order and kind. Those without an order of ours have a limit for
+    /// each minute. For unreadable rows see [`Self::report_unreadable_rows`].
     pub(crate) fn report_discrepancy(
         &mut self,
         key: Option<OrderKey>,
@@ -84,9 +86,9 @@ impl Desk {
         self.push_discrepancy(client_order_id, number, discrepancy, message, now);
     }
 
-    /// Tells the rows that were left out of a list because they cannot be read: the first ones, and how many
-    /// more there were. What the list before had alike was reported; so was of an order what any list before had, and
-    /// past so many reasons the next ones tell nothing new.
+    /// Reports the rows of a list that cannot be read: the first ones, and a count of the rest. A text that the
+    /// list before had is not repeated. An order's text is reported once, and an order has a limited number of
+    /// them.
     pub(crate) fn report_unreadable_rows(&mut self, why: Vec<String>, now: Now) {
         let all: BTreeSet<String> = why.iter().cloned().collect();
         let before = std::mem::replace(&mut self.reconciliation.lists.left_out, all);
@@ -116,7 +118,7 @@ impl Desk {
         }
     }
 
-    /// Tells how many were left out of a minute that is over.
+    /// Reports the count of those that were left out of a minute that is over.
     pub(crate) fn tick_discrepancies(&mut self, now: Now) {
         if !self.report_rate.is_over(now) {
             return;

@@ -1,5 +1,6 @@
-//! What the broker is asked before an order is sent: cash, margin, shares, positions (specification 4,
-//! P39, P40). A guard that cannot be asked refuses the order: nothing was sent.
+//! Guards: requests to the broker before an order is sent, for cash, margin, shares and positions.
+//!
+//! Specification 4, P39 and P40. If a guard's request fails the order is refused, and nothing was sent.
 
 use std::collections::VecDeque;
 
@@ -14,7 +15,7 @@ use super::Desk;
 use super::submit::SubmitJob;
 use crate::book::{DeskOrder, OrderKey};
 
-/// A question before an order.
+/// A check of an order by the broker's data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Guard {
     /// Is there cash for it?
@@ -23,7 +24,7 @@ pub(crate) enum Guard {
     Margin,
     /// Are there shares to sell?
     Sellable,
-    /// Is so much open of the positions that it closes, and how much of which?
+    /// Are enough shares open in the positions that it closes, and how many of each?
     Positions,
 }
 
@@ -39,8 +40,8 @@ pub(crate) fn guard_failed(why: &str) -> Rejection {
 }
 
 impl Desk {
-    /// The questions of an order. Positions are asked for in every phase that has them: which shares an
-    /// order closes is a part of it.
+    /// The guards of an order. Positions are requested in every phase that has them, because the order names
+    /// the shares that it closes.
     pub(crate) fn guards_of(&self, key: OrderKey, plan: &OrderPlan) -> VecDeque<Guard> {
         let Some(order) = self.book.get(key) else { return VecDeque::new() };
         let guards = self.rules.phase.guards_balances();
@@ -73,7 +74,7 @@ impl Desk {
         }
     }
 
-    /// Judges an order by the answer to a guard's question.
+    /// Judges an order by the answer to a guard's request.
     pub(crate) fn judge_guard(
         &self,
         submit: &mut SubmitJob,
@@ -82,7 +83,7 @@ impl Desk {
     ) -> Result<(), Rejection> {
         let failed = |why: String| guard_failed(&why);
         let Some(order) = self.book.get(submit.key) else { return Ok(()) };
-        let asked = order.order.quantity;
+        let ordered = order.order.quantity;
         match guard {
             Guard::Cash => {
                 let value = self.value_of(order)?;
@@ -113,23 +114,23 @@ impl Desk {
                         Some(TaxAccount::NisaGrowth) => held.growth,
                         Some(TaxAccount::Specific) | None => held.specific,
                     };
-                if asked > held {
-                    let (asked, held) = (asked.shares(), held.shares());
+                if ordered > held {
+                    let (ordered, held) = (ordered.shares(), held.shares());
                     let text = format!(
-                        "SELLABLE: the order sells {asked} shares, but only {held} can be sold"
+                        "SELLABLE: the order sells {ordered} shares, but only {held} can be sold"
                     );
                     return Err(funds(text));
                 }
             }
             Guard::Positions => {
-                // A position that was left out may be the one that is meant (P129).
+                // A position that was left out may be one that the order closes (P129).
                 let open = account::read_margin_positions(answered)
                     .and_then(venues::Listed::whole)
                     .map_err(failed)?;
                 let closable = open.iter().filter(|one| is_closed_by(&order.order, one));
                 let mut open: Vec<(&str, Quantity)> =
                     closable.map(|one| (one.id.as_str(), one.open_quantity)).collect();
-                submit.allocations = allocate(&submit.plan.positions, asked, &mut open)?;
+                submit.allocations = allocate(&submit.plan.positions, ordered, &mut open)?;
             }
         }
         Ok(())
@@ -163,7 +164,7 @@ fn upper_limit(masters: Option<&Masters>, symbol: &str) -> Result<domain::Price,
     })
 }
 
-/// The account that a login's code means (sZyoutoekiKazeiC).
+/// The tax account of a login's code (sZyoutoekiKazeiC).
 fn login_account(code: &str) -> Option<TaxAccount> {
     match code {
         "1" => Some(TaxAccount::Specific),
@@ -174,9 +175,9 @@ fn login_account(code: &str) -> Option<TaxAccount> {
     }
 }
 
-/// Whether an order closes positions like this one: of its symbol, of the other side, and of the kind of
-/// margin that its tag names. An order that settles with shares or cash closes the side that its tag
-/// names, whatever its own is (P39).
+/// Whether an order closes this position: same symbol, other side, and the kind of margin that its tag names.
+/// An order that settles with shares or cash closes the side that its tag names, whatever its own side is
+/// (P39).
 fn is_closed_by(order: &BrokerOrder, position: &MarginPosition) -> bool {
     let has = |tag: &str| order.tags.iter().any(|one| one == tag);
     let is_of_side = if has("close_action=physical_settle_buy") {
@@ -193,15 +194,15 @@ fn is_closed_by(order: &BrokerOrder, position: &MarginPosition) -> bool {
     *position.symbol == *order.symbol && is_of_side && is_of_kind
 }
 
-/// Which position gives how many shares (P39): one takes the whole order; several are filled in ascending
-/// number; without any the broker chooses, and all positions that it may close must suffice.
+/// Allocates an order's shares to positions (P39). One named position takes the whole order; several are filled
+/// in ascending number. If none is named the broker chooses, and all positions that it may close must suffice.
 fn allocate(
     wanted: &[String],
-    asked: Quantity,
+    ordered: Quantity,
     open: &mut [(&str, Quantity)],
 ) -> Result<Vec<Allocation>, Rejection> {
     open.sort_unstable();
-    let mut left = asked.shares();
+    let mut left = ordered.shares();
     let mut found = Vec::new();
     let mut available = 0_u64;
     for (id, shares) in open.iter() {
@@ -219,17 +220,17 @@ fn allocate(
     if left > 0 {
         let text = format!(
             "TATEGYOKU: the order closes {} shares, but its positions have only {available} open",
-            asked.shares()
+            ordered.shares()
         );
         return Err(funds(text));
     }
     Ok(found)
 }
 
-/// The allocation of an order that names one position, where no guard asked how much of it is open.
-pub(crate) fn whole(plan: &OrderPlan, asked: Quantity) -> Vec<Allocation> {
+/// The allocation of an order that names one position, if no guard has checked its open shares.
+pub(crate) fn whole(plan: &OrderPlan, ordered: Quantity) -> Vec<Allocation> {
     match plan.positions.as_slice() {
-        [position] => vec![Allocation { position: position.clone(), quantity: asked }],
+        [position] => vec![Allocation { position: position.clone(), quantity: ordered }],
         _ => Vec::new(),
     }
 }
@@ -248,12 +249,12 @@ mod tests {
         let open = || vec![("B", shares(200)), ("A", shares(100)), ("C", shares(500))];
         let wanted = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
         let found = allocate(&wanted(&["B", "A"]), shares(250), &mut open()).unwrap();
-        let told: Vec<_> =
+        let reported: Vec<_> =
             found.iter().map(|one| (one.position.as_str(), one.quantity.shares())).collect();
-        assert_eq!(told, [("A", 100), ("B", 150)]);
-        let told = allocate(&wanted(&["A"]), shares(200), &mut open()).unwrap_err();
-        assert_eq!(told.code, ReasonCode::InsufficientFunds);
-        assert!(told.text.starts_with("TATEGYOKU: the order closes 200 shares"), "{told}");
+        assert_eq!(reported, [("A", 100), ("B", 150)]);
+        let reported = allocate(&wanted(&["A"]), shares(200), &mut open()).unwrap_err();
+        assert_eq!(reported.code, ReasonCode::InsufficientFunds);
+        assert!(reported.text.starts_with("TATEGYOKU: the order closes 200 shares"), "{reported}");
         assert_eq!(allocate(&[], shares(800), &mut open()).unwrap(), []);
         assert!(allocate(&[], shares(801), &mut open()).is_err());
         assert!(allocate(&wanted(&["Z"]), shares(1), &mut open()).is_err());

@@ -1,5 +1,6 @@
-//! Lists of orders as clients get them: the broker's rows with the ids of their senders (specification
-//! 2, `OrderRecordWire`, `OrderListFilter`).
+//! Lists of orders as clients get them: the broker's rows with the ids of their senders.
+//!
+//! Specification 2, `OrderRecordWire` and `OrderListFilter`.
 
 use domain::order_mapping::BrokerRow;
 use domain::{JstDate, OrderFilter, OrderStatus, Rejection};
@@ -10,8 +11,8 @@ use crate::check::symbol_of;
 use crate::event::{ListedOrder, OrderListPart, Reply};
 use crate::limits::LIST_ROWS_SENT_MAX;
 
-/// A filter as it counts on a date in Japan. All that the broker lists is of today: what was placed today, or
-/// works today.
+/// Checks a filter and resolves it on a date in Japan. All rows of the broker are of today: placed today, or
+/// working today.
 pub(crate) fn filter_of(mut filter: OrderFilter, today: JstDate) -> Result<OrderFilter, Rejection> {
     filter.instrument_id.as_deref().map(symbol_of).transpose()?;
     filter.date = filter.date.filter(|date| *date != today);
@@ -19,7 +20,7 @@ pub(crate) fn filter_of(mut filter: OrderFilter, today: JstDate) -> Result<Order
 }
 
 impl Desk {
-    /// Tells the newest list, in messages of limited size.
+    /// Sends the newest list, in messages of limited size.
     pub(crate) fn report_list(
         &mut self,
         client: u64,
@@ -33,17 +34,17 @@ impl Desk {
         };
         let mut rows: Vec<ListedOrder> = rows.filter(is_wanted).collect();
         let is_split = rows.len() > LIST_ROWS_SENT_MAX;
-        let mut told = 0_u64;
+        let mut reported = 0_u64;
         loop {
             let rest = rows.split_off(rows.len().min(LIST_ROWS_SENT_MAX));
             let orders = std::mem::replace(&mut rows, rest);
-            told += orders.len() as u64;
+            reported += orders.len() as u64;
             let more = !rows.is_empty();
             let part = OrderListPart {
                 request_id: request_id.to_owned(),
                 orders,
                 more: is_split.then_some(more),
-                next: more.then_some(told),
+                next: more.then_some(reported),
             };
             self.reply(client, Reply::OrderList(part));
             if !more {

@@ -1,5 +1,7 @@
-//! Lists of orders: asked for by clients, after every reconnect and login, and while something is unknown.
-//! What a list means is decided in `crate::reconcile`; here it is done.
+//! Lists of orders: when they are requested, and how their rows are applied.
+//!
+//! Clients request them; the desk does after every reconnect and login, and while an outcome is unknown.
+//! `crate::reconcile` decides what a list means.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,83 +21,83 @@ use crate::reconcile::{self, FreeRow, ListRequest, Step};
 /// Rows that a dialect reads in one call.
 const ROWS_PER_CALL: usize = 500;
 
-/// What a list is asked for.
+/// What a list is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// A client wants it.
     Client(OrderFilter),
-    /// The desk wants to know where its orders stand.
+    /// The desk resolves the state of its orders.
     Resync,
     /// A cancel of many waits for it.
     CancelAll(u64),
 }
 
-/// A list on its way.
+/// A list that is queued or under way.
 #[derive(Debug)]
 pub(crate) struct ListJob {
     pub(crate) purpose: Purpose,
-    /// When it was asked for.
+    /// When it was requested.
     sent_at: Duration,
 }
 
-/// Lists that the desk asks for by itself.
+/// Lists that the desk requests by itself.
 #[derive(Debug, Default)]
 pub(crate) struct ListSchedule {
     /// When the next one is due.
     due: Option<Duration>,
-    /// How long after it the one after that is, while something stays unknown.
+    /// The pause before the list after it, while something stays unknown.
     pause: Duration,
-    /// One waits or is on its way.
-    is_asked: bool,
-    /// Orders whose rows of the newest list could not be taken up yet.
+    /// One is queued or under way.
+    is_requested: bool,
+    /// Orders whose rows of the newest list could not be applied yet.
     put_off: BTreeSet<OrderKey>,
-    /// Orders whose details wait for the broker.
+    /// Orders whose details are queued or under way.
     pub(crate) details: BTreeSet<OrderKey>,
-    /// Until when no details are asked for, because some could not be had.
+    /// Until when no details are requested, after a failure.
     pub(crate) no_details_until: Option<Duration>,
     /// Since when the stream of notices is up.
     pub(crate) stream_up: Option<Duration>,
-    /// The broker's newest list, and when it was asked for.
+    /// The broker's newest list, and when it was requested.
     pub(crate) rows: Vec<BrokerRow>,
     pub(crate) listed_at: Option<Duration>,
-    /// When the newest list was asked for of which no row was left out.
+    /// When the newest list without an unreadable row was requested.
     pub(crate) full_at: Option<Duration>,
     /// Why rows of the newest list were left out: each is reported once.
     pub(crate) left_out: BTreeSet<String>,
 }
 
 impl Desk {
-    /// Tells the orders of the broker's list.
+    /// Sends a client the orders of the broker's list.
     pub fn order_list(
         &mut self,
-        asked: RequestContext,
+        context: RequestContext,
         filter: Result<OrderFilter, Rejection>,
         now: Now,
     ) {
         let filter = self.rules.phase.check_change("GetOrderList").and_then(|()| {
             let filter = filter_of(filter?, now.wall.jst_date())?;
             self.session.check_active()?;
-            self.has_room_to_ask(asked.client)?;
+            self.has_room_for_read(context.client)?;
             Ok(filter)
         });
         match filter {
-            Ok(filter) => self.enqueue_list(Some(asked), Purpose::Client(filter), now),
-            Err(rejection) => self.report_refused(asked.request_id, &rejection, now),
+            Ok(filter) => self.enqueue_list(Some(context), Purpose::Client(filter), now),
+            Err(rejection) => self.report_refused(context.request_id, &rejection, now),
         }
     }
 
     pub(crate) fn enqueue_list(
         &mut self,
-        asked: Option<RequestContext>,
+        context: Option<RequestContext>,
         purpose: Purpose,
         now: Now,
     ) {
         let job = ListJob { purpose, sent_at: now.mono };
-        self.enqueue(asked, JobKind::List(job), now);
+        self.enqueue(context, JobKind::List(job), now);
     }
 
-    /// A list is wanted at once, and again while something stays unknown.
-    pub(crate) fn ask_list_soon(&mut self, now: Now) {
+    /// Requests a list at once, and further ones while something stays unknown.
+    pub(crate) fn request_list_soon(&mut self, now: Now) {
         self.reconciliation.lists.due = Some(now.mono);
         self.reconciliation.lists.pause = self.rules.unknown_settle;
     }
@@ -103,10 +105,10 @@ impl Desk {
     pub(crate) fn tick_resync(&mut self, now: Now) {
         let is_due = self.reconciliation.lists.due.is_some_and(|due| now.mono >= due);
         if is_due
-            && !self.reconciliation.lists.is_asked
+            && !self.reconciliation.lists.is_requested
             && self.session.state() == SessionState::Active
         {
-            self.reconciliation.lists.is_asked = true;
+            self.reconciliation.lists.is_requested = true;
             self.reconciliation.lists.due = None;
             self.enqueue_list(None, Purpose::Resync, now);
         }
@@ -133,13 +135,13 @@ impl Desk {
         let ended = self.end_of(called);
         let JobKind::List(list) = &job.kind else { return };
         let settle = self.rules.unknown_settle;
-        let mut asked = ListRequest { at: list.sent_at, p_no, settle, is_full: true };
+        let mut request = ListRequest { at: list.sent_at, p_no, settle, is_full: true };
         let rejection = match ended {
             Ended::Done(_, answered) | Ended::Nothing(answered) => {
                 match self.read_rows(&answered, now) {
                     Ok((rows, is_full)) => {
-                        asked.is_full = is_full;
-                        self.apply_list(rows, asked, now);
+                        request.is_full = is_full;
+                        self.apply_list(rows, request, now);
                         return self.list_done(&job, now);
                     }
                     Err(why) => Rejection::new(ReasonCode::InternalError, why),
@@ -157,22 +159,22 @@ impl Desk {
                 Rejection::new(ReasonCode::InternalError, format!("LIST_FAILED: {why}"))
             }
         };
-        let Job { asked, kind: JobKind::List(list), .. } = job else { return };
-        self.refuse_list(asked.as_ref(), &list, &rejection, now);
+        let Job { context, kind: JobKind::List(list), .. } = job else { return };
+        self.refuse_list(context.as_ref(), &list, &rejection, now);
     }
 
-    /// A list that is there has served.
+    /// Finishes a list that has arrived.
     fn list_done(&mut self, job: &Job, now: Now) {
         let JobKind::List(list) = &job.kind else { return };
         self.renew_targets(now);
         match &list.purpose {
             Purpose::Client(filter) => {
-                if let Some(asked) = job.asked.as_ref().filter(|_| !job.is_abandoned) {
-                    let (client, request_id) = (asked.client, asked.request_id.clone());
+                if let Some(context) = job.context.as_ref().filter(|_| !job.is_abandoned) {
+                    let (client, request_id) = (context.client, context.request_id.clone());
                     self.report_list(client, &request_id, Some(filter));
                 }
             }
-            Purpose::Resync => self.reconciliation.lists.is_asked = false,
+            Purpose::Resync => self.reconciliation.lists.is_requested = false,
             Purpose::CancelAll(number) => self.cancel_all_listed(*number, now),
         }
         self.serve_waiting_lists(list.sent_at);
@@ -180,21 +182,21 @@ impl Desk {
         self.plan_resync(now);
     }
 
-    /// A list that cannot be had.
+    /// Finishes a list that failed.
     pub(crate) fn refuse_list(
         &mut self,
-        asked: Option<&RequestContext>,
+        context: Option<&RequestContext>,
         list: &ListJob,
         rejection: &Rejection,
         now: Now,
     ) {
-        match (&list.purpose, asked) {
-            (Purpose::Client(_), Some(asked)) => {
-                self.report_refused(asked.request_id.clone(), rejection, now);
+        match (&list.purpose, context) {
+            (Purpose::Client(_), Some(context)) => {
+                self.report_refused(context.request_id.clone(), rejection, now);
             }
             (Purpose::CancelAll(number), _) => self.cancel_all_unlisted(*number, rejection, now),
             (Purpose::Resync, _) => {
-                self.reconciliation.lists.is_asked = false;
+                self.reconciliation.lists.is_requested = false;
                 tracing::warn!(why = %rejection, "the broker gave no list of orders");
                 self.put_off_resync(now);
             }
@@ -202,7 +204,7 @@ impl Desk {
         }
     }
 
-    /// Plans the next list of the desk's own, while something stays unknown.
+    /// Plans the desk's next list, while something stays unknown.
     fn plan_resync(&mut self, now: Now) {
         let is_open = |order: &DeskOrder| {
             order.is_unknown()
@@ -221,9 +223,9 @@ impl Desk {
         }
     }
 
-    /// Plans a list of the desk's own, where none is planned.
+    /// Plans a list of the desk, if none is planned.
     pub(crate) fn put_off_resync_once(&mut self, now: Now) {
-        if self.reconciliation.lists.due.is_none() && !self.reconciliation.lists.is_asked {
+        if self.reconciliation.lists.due.is_none() && !self.reconciliation.lists.is_requested {
             self.put_off_resync(now);
         }
     }
@@ -237,14 +239,14 @@ impl Desk {
             (pause * 2).min(RESYNC_PAUSE_MAX.max(self.rules.unknown_settle));
     }
 
-    /// The rows of an answer, each read by the dialect, and whether all could be read.
+    /// Reads the rows of an answer by the dialect; the flag says whether all could be read.
     fn read_rows(
         &mut self,
         answered: &Answered,
         now: Now,
     ) -> Result<(Vec<BrokerRow>, bool), String> {
         let name = self.mapping.description().order_rows.clone();
-        // An answer without rows at all is the answer to something else, and no empty list.
+        // An answer without the field of rows belongs to another request, and is no empty list.
         let Some(raw) = answered.lists.get(&name) else {
             return Err(format!("LIST_FAILED: the answer has no `{name}`"));
         };
@@ -269,14 +271,14 @@ impl Desk {
         Ok((rows, is_full))
     }
 
-    /// Whether a notice that is held may be of an order whose number is unknown.
+    /// Whether a held notice may be about an order whose number is unknown.
     fn has_held_notice_for(&self, key: OrderKey) -> bool {
         let symbol = self.book.get(key).map(|order| &order.order.symbol);
         self.reconciliation.held.has_symbol(symbol)
     }
 
-    /// Takes a list up.
-    fn apply_list(&mut self, rows: Vec<BrokerRow>, asked: ListRequest, now: Now) {
+    /// Applies a list.
+    fn apply_list(&mut self, rows: Vec<BrokerRow>, request: ListRequest, now: Now) {
         self.reconciliation.lists.put_off.clear();
         let mut free: Vec<FreeRow<'_>> = Vec::new();
         let mut listed = BTreeSet::new();
@@ -289,7 +291,7 @@ impl Desk {
                     self.report_discrepancy(Some(key), None, kind, text, now);
                 }
                 Some(key) => {
-                    self.apply_row(key, row, asked, now);
+                    self.apply_row(key, row, request, now);
                     if self.book.get(key).is_some_and(|order| order.client_order_id.is_none()) {
                         free.push(FreeRow { index, row, foreign: Some(key) });
                     }
@@ -297,7 +299,7 @@ impl Desk {
                 None => free.push(FreeRow { index, row, foreign: None }),
             }
         }
-        let claims = reconcile::claims(&self.book, &free, asked, now.wall.jst_date());
+        let claims = reconcile::claims(&self.book, &free, request, now.wall.jst_date());
         for (key, index) in &claims.found {
             let Some(row) = rows.get(*index) else { continue };
             let accepted = BrokerAccepted {
@@ -305,13 +307,13 @@ impl Desk {
                 business_day: row.business_day.clone(),
                 ..BrokerAccepted::default()
             };
-            self.accepted(*key, &accepted, asked.p_no.unwrap_or(0), now);
+            self.accepted(*key, &accepted, request.p_no.unwrap_or(0), now);
             listed.insert(*key);
-            // It was accepted just now, and the row is what says so.
+            // It was accepted just now by this row, so the row must not count as older.
             if let Some(order) = self.book.get_mut(*key) {
-                order.changed_at = asked.at;
+                order.changed_at = request.at;
             }
-            self.apply_row(*key, row, asked, now);
+            self.apply_row(*key, row, request, now);
         }
         for key in &claims.missing {
             if self.has_held_notice_for(*key) {
@@ -341,29 +343,29 @@ impl Desk {
                 self.find_presumed_rejected(row, now);
             }
         }
-        self.apply_absence(&listed, asked, now);
-        self.end_doubts(asked);
+        self.apply_absence(&listed, request, now);
+        self.end_doubts(request);
         self.reconciliation.lists.rows = rows;
-        self.reconciliation.lists.listed_at = Some(asked.at);
-        if asked.is_full {
-            self.reconciliation.lists.full_at = Some(asked.at);
+        self.reconciliation.lists.listed_at = Some(request.at);
+        if request.is_full {
+            self.reconciliation.lists.full_at = Some(request.at);
         }
         self.release_held(now);
-        self.compare_fills(asked, now);
+        self.compare_fills(request, now);
     }
 
-    /// What was changed elsewhere before a list was asked for is in it.
-    fn end_doubts(&mut self, asked: ListRequest) {
+    /// A list shows all changes from elsewhere that are older than its request.
+    fn end_doubts(&mut self, request: ListRequest) {
         for key in self.book.keys() {
             let Some(order) = self.book.get_mut(key) else { continue };
-            let is_told = order.changed_elsewhere.is_some_and(|since| asked.at >= since);
-            if is_told && !self.reconciliation.lists.put_off.contains(&key) {
+            let is_reported = order.changed_elsewhere.is_some_and(|since| request.at >= since);
+            if is_reported && !self.reconciliation.lists.put_off.contains(&key) {
                 order.changed_elsewhere = None;
             }
         }
     }
 
-    /// An order that was placed elsewhere is seen for the first time: where it stands is no event.
+    /// Sees an order that was placed elsewhere for the first time. Its present state is no event.
     fn apply_foreign(&mut self, key: OrderKey, row: &BrokerRow, now: Now) {
         let Some(order) = self.book.get_mut(key) else { return };
         order.status = match row.status {
@@ -371,7 +373,7 @@ impl Desk {
             OrderStatus::PendingUpdate | OrderStatus::PendingCancel if row.filled.is_zero() => {
                 OrderStatus::Accepted
             }
-            // Fills are reported by notices, which come again, or were reported before.
+            // Fills are reported by notices, which are sent again, or were reported before.
             OrderStatus::Filled | OrderStatus::PartiallyFilled => OrderStatus::Accepted,
             OrderStatus::PendingUpdate | OrderStatus::PendingCancel => OrderStatus::Accepted,
             status => status,
@@ -382,21 +384,21 @@ impl Desk {
         order.set_listed(row, now.mono);
     }
 
-    /// Takes a row up for the order that it tells of.
-    fn apply_row(&mut self, key: OrderKey, row: &BrokerRow, asked: ListRequest, now: Now) {
+    /// Applies a row to its order.
+    fn apply_row(&mut self, key: OrderKey, row: &BrokerRow, request: ListRequest, now: Now) {
         let Some(order) = self.book.get_mut(key) else { return };
         if row.business_day.is_some() {
             order.business_day.clone_from(&row.business_day);
         }
         order.seen_on = Some(now.wall.jst_date());
-        order.set_listed(row, asked.at);
-        let steps = reconcile::steps(order, row, asked);
-        if reconcile::is_put_off(order, row, asked) {
+        order.set_listed(row, request.at);
+        let steps = reconcile::steps(order, row, request);
+        if reconcile::is_put_off(order, row, request) {
             self.reconciliation.lists.put_off.insert(key);
         }
         if !row.status.is_final() {
             (order.is_over, order.is_gone) = (false, false);
-        } else if order.changed_at <= asked.at {
+        } else if order.changed_at <= request.at {
             order.is_over = true;
         }
         for step in steps {
@@ -432,7 +434,7 @@ impl Desk {
         }
     }
 
-    /// An order is as the broker's list says: it was changed elsewhere, or the log did not say all of it.
+    /// Sets an order to the broker's row: it was changed elsewhere, or the log did not record all of it.
     fn take_row(&mut self, key: OrderKey, row: &BrokerRow, now: Now) {
         let Some(order) = self.book.get_mut(key) else { return };
         let was_whole = std::mem::replace(&mut order.is_whole, true);
@@ -454,17 +456,16 @@ impl Desk {
         }
     }
 
-    /// Orders with a number that the list does not have: those of days before are over (P23), and their
-    /// numbers are free; an open one of today is reported. A list of which a row could not be read proves
-    /// nothing.
-    fn apply_absence(&mut self, listed: &BTreeSet<OrderKey>, asked: ListRequest, now: Now) {
+    /// Handles orders with a number that the list does not have. Those of earlier days are over (P23), and
+    /// their numbers are free. An open one of today is reported. A list with an unreadable row proves nothing.
+    fn apply_absence(&mut self, listed: &BTreeSet<OrderKey>, request: ListRequest, now: Now) {
         let today = now.wall.jst_date();
         for key in self.book.keys() {
             let Some(order) = self.book.get_mut(key).filter(|_| !listed.contains(&key)) else {
                 continue;
             };
             order.listed = None;
-            let is_proof = asked.is_full && asked.has_settled_since(order.changed_at);
+            let is_proof = request.is_full && request.has_settled_since(order.changed_at);
             if !is_proof || order.venue_order_id.is_none() {
                 continue;
             }
@@ -481,8 +482,8 @@ impl Desk {
         }
     }
 
-    /// An order whose fills lists and notices do not have alike, and what that is called. Of fills of days
-    /// before no notice tells: those that no process has reported are missing for good.
+    /// The difference between an order's fills in lists and in notices, if not reported yet. No notice repeats
+    /// fills of earlier days: those that no process reported stay missing.
     fn uneven(order: &DeskOrder) -> Option<(Discrepancy, u64, u64)> {
         let listed = order.listed?.filled.shares();
         let kind = match order.cumulative.cmp(&listed) {
@@ -504,35 +505,39 @@ impl Desk {
             && self.book.iter().any(|(_, order)| is_open(order))
     }
 
-    /// What becomes of fills that lists and notices do not have alike, once both have had their time: those that
-    /// notices lack are asked for by the order's details, the rest is reported. What the list has as filled is
-    /// filled then, whatever was reported it; and at once where all was reported.
-    fn compare_fills(&mut self, asked: ListRequest, now: Now) {
+    /// Settles differences between the fills of lists and notices, once both have had their time. The order's
+    /// details are requested for missing fills; the rest is reported as a discrepancy. An order that the list
+    /// has as filled is filled then, or at once if all its fills were reported.
+    fn compare_fills(&mut self, request: ListRequest, now: Now) {
         for key in self.book.keys() {
             let Some(order) = self.book.get_mut(key) else { continue };
             if order.listed.is_some_and(|listed| listed.filled.shares() == order.cumulative) {
                 order.end_as_listed(now.mono, &mut self.illegal);
             }
         }
-        let has_notices =
-            self.reconciliation.lists.stream_up.is_some_and(|since| asked.has_settled_since(since));
+        let has_notices = self
+            .reconciliation
+            .lists
+            .stream_up
+            .is_some_and(|since| request.has_settled_since(since));
         let takes_notices = self.rules.phase.takes_notices();
         if takes_notices && !has_notices {
             return;
         }
         let has_settled = |order: &DeskOrder| {
             !takes_notices
-                || asked.has_settled_since(order.changed_at)
-                    && order.listed.is_some_and(|listed| asked.has_settled_since(listed.since))
+                || request.has_settled_since(order.changed_at)
+                    && order.listed.is_some_and(|listed| request.has_settled_since(listed.since))
         };
         let settled = self.book.iter().filter(|(_, order)| has_settled(order));
         let settled: Vec<_> = settled.map(|(key, order)| (key, Self::uneven(order))).collect();
         for (key, uneven) in settled {
-            if let Some((kind, told, listed)) = uneven.filter(|_| takes_notices) {
-                if kind == Discrepancy::FillsMissing && self.ask_details(key, now) {
+            if let Some((kind, reported, listed)) = uneven.filter(|_| takes_notices) {
+                if kind == Discrepancy::FillsMissing && self.request_details(key, now) {
                     continue;
                 }
-                let text = format!("the list has {listed} shares filled, notices have told {told}");
+                let text =
+                    format!("the list has {listed} shares filled, notices have told {reported}");
                 self.report_discrepancy(Some(key), None, kind, text, now);
             }
             if let Some(order) = self.book.get_mut(key) {
@@ -549,12 +554,12 @@ impl Desk {
         }
     }
 
-    /// A fill was reported. Of an order with shares filled that no notice tells, only a list knows whether that
-    /// was the last one.
+    /// Requests a list after a fill of an order whose missing fills were reported. Only a list knows whether
+    /// this fill was the last one.
     pub(crate) fn after_fill(&mut self, key: OrderKey, now: Now) {
         let order = self.book.get(key).filter(|order| !order.status.is_final());
         if order.is_some_and(|order| order.reported.contains(&Discrepancy::FillsMissing)) {
-            self.ask_list_soon(now);
+            self.request_list_soon(now);
         }
     }
 

@@ -1,9 +1,9 @@
-//! Balances and positions of the account (specification 4, P57; the broker's own amounts as decimal text,
-//! null where it has none).
+//! Balances and positions of the account (specification 4, P57).
 //!
-//! That there is no margin is the login's own word (`sSinyouKouzaKubun`), and nothing is asked then. An
-//! answer that is none never means it: half of what an account has is not reported as all of it. A row or an amount
-//! that cannot be read is left out, and reported as an error after the rest: to each client once.
+//! Amounts are the broker's own, as decimal text, or null if it has none. Only the login says that there is no
+//! margin account (`sSinyouKouzaKubun`); then margin is not requested. A failed request never counts as no
+//! margin: half of an account is not reported as all of it. A row or an amount that cannot be read is left out.
+//! After the rest it is reported as an error, once to each client.
 
 use domain::{Money, ReasonCode};
 use venues::web_broker::account::{Holding, MarginPosition};
@@ -14,35 +14,35 @@ use super::answers::{Ended, expired};
 use super::{Desk, Job, JobKind, Now, RequestContext};
 use crate::event::Reply;
 
-/// Buying power that is being asked for: cash first, then margin.
+/// A request for buying power: cash first, then margin.
 #[derive(Debug, Default)]
 pub(crate) struct BuyingPowerJob {
-    /// The cash, or why it is no amount.
+    /// The cash, or why it could not be read.
     cash: Option<Result<Money, String>>,
 }
 
-/// Positions that are being asked for: shares held first, then margin.
+/// A request for positions: shares held first, then margin.
 #[derive(Debug, Default)]
 pub(crate) struct PositionsJob {
     held: Option<Listed<Holding>>,
 }
 
 impl Desk {
-    /// Tells the buying power.
-    pub fn buying_power(&mut self, asked: RequestContext, now: Now) {
-        self.ask_money(asked, JobKind::BuyingPower(BuyingPowerJob::default()), now);
+    /// Sends a client the buying power.
+    pub fn buying_power(&mut self, context: RequestContext, now: Now) {
+        self.request_money(context, JobKind::BuyingPower(BuyingPowerJob::default()), now);
     }
 
-    /// Tells the positions.
-    pub fn positions(&mut self, asked: RequestContext, now: Now) {
-        self.ask_money(asked, JobKind::Positions(PositionsJob::default()), now);
+    /// Sends a client the positions.
+    pub fn positions(&mut self, context: RequestContext, now: Now) {
+        self.request_money(context, JobKind::Positions(PositionsJob::default()), now);
     }
 
-    fn ask_money(&mut self, asked: RequestContext, kind: JobKind, now: Now) {
-        match self.session.check_active().and_then(|()| self.has_room_to_ask(asked.client)) {
-            Ok(()) => self.enqueue(Some(asked), kind, now),
+    fn request_money(&mut self, context: RequestContext, kind: JobKind, now: Now) {
+        match self.session.check_active().and_then(|()| self.has_room_for_read(context.client)) {
+            Ok(()) => self.enqueue(Some(context), kind, now),
             Err(rejection) => {
-                self.report_error(&asked, rejection.code, rejection.text, None);
+                self.report_error(&context, rejection.code, rejection.text, None);
             }
         }
     }
@@ -82,17 +82,17 @@ impl Desk {
         margin: Option<Result<Money, String>>,
         now: Now,
     ) {
-        let Some(asked) = job.asked.as_ref() else { return };
+        let Some(context) = job.context.as_ref() else { return };
         let odd = [cash.as_ref().err(), margin.as_ref().and_then(|margin| margin.as_ref().err())];
         let odd = odd.into_iter().flatten().map(|why| LeftOut { id: None, why: why.clone() });
-        let odd = self.money_left_out.news(asked.client, "amounts", odd);
+        let odd = self.money_left_out.news(context.client, "amounts", odd);
         let reply = Reply::BuyingPower {
-            request_id: asked.request_id.clone(),
+            request_id: context.request_id.clone(),
             cash: cash.ok(),
             margin: margin.and_then(Result::ok),
             ts: now.wall,
         };
-        self.reply(asked.client, reply);
+        self.reply(context.client, reply);
         venues::left_out_lines(&odd).for_each(|why| self.no_money(job, &why));
     }
 
@@ -136,20 +136,20 @@ impl Desk {
         margin: Listed<MarginPosition>,
         now: Now,
     ) {
-        let Some(asked) = job.asked.as_ref() else { return };
+        let Some(context) = job.context.as_ref() else { return };
         let reply = Reply::Positions {
-            request_id: asked.request_id.clone(),
+            request_id: context.request_id.clone(),
             held: held.rows,
             margin: margin.rows,
             ts: now.wall,
         };
-        self.reply(asked.client, reply);
+        self.reply(context.client, reply);
         let odd = held.left_out.into_iter().chain(margin.left_out);
-        let odd = self.money_left_out.news(asked.client, "positions", odd);
+        let odd = self.money_left_out.news(context.client, "positions", odd);
         venues::left_out_lines(&odd).for_each(|why| self.no_money(job, &why));
     }
 
-    /// An answer, or in words why there is none.
+    /// The answer, or why there is none.
     fn money_of(&mut self, called: Called, now: Now) -> Result<Box<Answered>, String> {
         match self.end_of(called) {
             Ended::Done(_, answered) | Ended::Nothing(answered) => Ok(answered),
@@ -163,9 +163,9 @@ impl Desk {
     }
 
     fn no_money(&mut self, job: &Job, why: &str) {
-        if let Some(asked) = job.asked.as_ref() {
+        if let Some(context) = job.context.as_ref() {
             let text = format!("BALANCES: {why}");
-            self.report_error(asked, ReasonCode::InternalError, text, None);
+            self.report_error(context, ReasonCode::InternalError, text, None);
         }
     }
 }

@@ -1,6 +1,7 @@
-//! Notices of the broker: fills, ends, refusals (specification 2, "Execution notices"; specification 4, P25
-//! to P28). They come late, twice, before the answer that they belong to, in any order, and for orders
-//! placed elsewhere.
+//! Notices of the broker: fills, ends, refusals (specification 2, "Execution notices").
+//!
+//! Specification 4, P25 to P28. Notices may be late, duplicate, before the answer to their request, in any
+//! order, and about orders placed elsewhere.
 
 use std::time::Duration;
 
@@ -18,8 +19,8 @@ use crate::limits::{FILLS_PER_ORDER_MAX, NOTICES_HELD_MAX, ORDER_ANSWER_TIME};
 use crate::seen_notices::Arrival;
 
 impl Desk {
-    /// A frame of the stream of events. What the broker says of the venue counts in every phase, what it
-    /// says of orders from the phase that takes notices.
+    /// Takes a frame of the stream of events. Its phase of the venue counts in every phase of delivery, its
+    /// notices only where notices are taken.
     pub fn frame(&mut self, fields: &[Field], now: Now) {
         let read = self.mapping.read_frame(fields);
         let is_of_venue = matches!(read, Ok(Ok(BrokerFrame::Venue(_))));
@@ -35,7 +36,7 @@ impl Desk {
             }
             Ok(Ok(BrokerFrame::KeepAlive | BrokerFrame::Other)) => {}
             Ok(Err(why)) => self.unreadable_notice(why, now),
-            // A fault goes to the log as an error: within the pace, too.
+            // An unreadable frame is logged as an error, at a limited rate, too.
             Err(fault) if self.report_rate.has_room(now) => {
                 self.unreadable_notice(fault_of(&fault).text, now);
             }
@@ -44,7 +45,7 @@ impl Desk {
         self.work(now);
     }
 
-    /// A frame of the stream of events that cannot be read: a list tells what it may have said.
+    /// Handles a frame of the stream of events that cannot be read: a list shows what it may have reported.
     pub fn unreadable_frame(&mut self, why: String, now: Now) {
         if !self.rules.phase.takes_notices() {
             return;
@@ -55,7 +56,7 @@ impl Desk {
 
     fn unreadable_notice(&mut self, why: String, now: Now) {
         self.report_discrepancy(None, None, Discrepancy::Unreadable, why, now);
-        self.ask_list_soon(now);
+        self.request_list_soon(now);
     }
 
     fn venue_phase(&mut self, phase: VenuePhase) {
@@ -67,14 +68,14 @@ impl Desk {
         }
     }
 
-    /// A notice comes, perhaps not for the first time. Only fills are passed on each time: their orders
-    /// know them by their numbers.
+    /// Takes a notice and drops duplicates. Fills pass each time, because their orders know them by their
+    /// numbers.
     fn notice_came(&mut self, mut notice: BrokerNotice, fields: &[Field], now: Now) {
         if notice.kind != NoticeKind::Filled {
             match self.reconciliation.seen.take(&notice, fields, now.wall.jst_date()) {
                 Arrival::First => {}
                 Arrival::Again => return,
-                Arrival::Unknown => return self.ask_list_soon(now),
+                Arrival::Unknown => return self.request_list_soon(now),
             }
             if self.may_be_old(&notice, frame::is_resent(fields), now) {
                 notice.kind = NoticeKind::Changed;
@@ -83,11 +84,11 @@ impl Desk {
         self.notice(notice, now);
     }
 
-    /// Whether a notice on a change or a cancel may be older than the sending of the one that is pending, or
-    /// than this process: then it decides nothing, and a list tells where the order stands. Its time says
-    /// it. One without a time is new where the stream has stood since before the sending, and the broker
-    /// does not say that it is sent again; of an order that this process has not placed, the stream must
-    /// have stood for a while by then, in which the day's notices have come.
+    /// Whether a notice on a change may be older than the pending operation or than this process. Then it
+    /// decides nothing, and a list resolves the order. The notice's time decides, if it has one. Without a time
+    /// it is new if the stream was up before the request, and the broker does not mark it as resent. For an
+    /// order of an earlier process the stream must also have been up for a while, so that the day's notices
+    /// have arrived.
     fn may_be_old(&self, notice: &BrokerNotice, is_resent: bool, now: Now) -> bool {
         use NoticeKind as Kind;
         if !matches!(notice.kind, Kind::Updated | Kind::UpdateRefused | Kind::CancelRefused) {
@@ -114,7 +115,7 @@ impl Desk {
             Some(key) if self.must_wait(key, &notice, now.mono, now) => self.hold(notice, now),
             Some(key) => {
                 self.apply_notice(key, &notice, now);
-                // What was pending may have ended.
+                // The pending operation may have ended.
                 if notice.kind != NoticeKind::Filled {
                     self.release_held(now);
                 }
@@ -123,10 +124,10 @@ impl Desk {
         }
     }
 
-    /// Whether a fill can only be reported when it is known how many shares the order has at the broker: of an
-    /// order of the log, which does not tell changes, or of one that was changed elsewhere, a list says it; of
-    /// one whose change to more shares is under way, the answer (P27), or a list. Else an order that works on
-    /// would end here. It waits no longer than for an answer: a fill is reported late rather than never.
+    /// Whether a fill must wait until the order's shares at the broker are known. Else an order that works on
+    /// would end here. An order of the log waits for the first list, because the log has no changes. One that
+    /// was changed elsewhere waits for a list. One with a pending change to more shares waits for its answer
+    /// (P27) or a list. The longest wait is that for an answer: a late fill is better than a lost one.
     fn must_wait(&self, key: OrderKey, notice: &BrokerNotice, came: Duration, now: Now) -> bool {
         let (Some(fill), Some(order)) = (&notice.fill, self.book.get(key)) else { return false };
         if now.mono.saturating_sub(came) >= ORDER_ANSWER_TIME {
@@ -138,17 +139,17 @@ impl Desk {
         self.may_end_early(key, fill.quantity)
     }
 
-    /// Whether so many shares more would end an order of which it is not known how many it has.
+    /// Whether a fill of so many shares would end an order whose number of shares is uncertain.
     pub(super) fn may_end_early(&self, key: OrderKey, shares: Quantity) -> bool {
         let Some(order) = self.book.get(key) else { return false };
-        let asked = order.order.quantity.shares();
-        let ends = order.cumulative.saturating_add(shares.shares()) >= asked;
+        let ordered = order.order.quantity.shares();
+        let ends = order.cumulative.saturating_add(shares.shares()) >= ordered;
         let wanted = order.pending.as_ref().and_then(|pending| pending.wanted.as_ref());
-        let gets_more = wanted.is_some_and(|wanted| wanted.quantity.shares() > asked);
+        let gets_more = wanted.is_some_and(|wanted| wanted.quantity.shares() > ordered);
         ends && (gets_more || order.changed_elsewhere.is_some())
     }
 
-    /// Keeps a notice of an order that is not known: its answer is on its way (P27), or a list will have it.
+    /// Holds a notice of an order that is not known: its answer is under way (P27), or a list will have it.
     fn hold(&mut self, notice: BrokerNotice, now: Now) {
         if let Some(notice) = self.reconciliation.held.hold(now.mono, notice) {
             let text = format!("more than {NOTICES_HELD_MAX} notices name orders that no list has");
@@ -157,11 +158,11 @@ impl Desk {
             return self.report_discrepancy(None, number, kind, text, now);
         }
         if !self.queue.is_submitting() {
-            self.ask_list_soon(now);
+            self.request_list_soon(now);
         }
     }
 
-    /// Tells what has been held for too long.
+    /// Looks at the held notices again when a fill among them has waited too long.
     pub(crate) fn tick_held(&mut self, now: Now) {
         let is_late = |came: Duration| now.mono.saturating_sub(came) >= ORDER_ANSWER_TIME;
         if self.reconciliation.held.has_fill(is_late) {
@@ -169,15 +170,15 @@ impl Desk {
         }
     }
 
-    /// Applies what was held of orders that are known by now; what a later list does not have either is
-    /// reported and dropped.
+    /// Applies held notices whose orders are known by now. A notice whose order a later list does not have
+    /// either is reported and dropped.
     pub(crate) fn release_held(&mut self, now: Now) {
         if self.reconciliation.held.is_empty() {
             return;
         }
         let is_submitting = self.queue.is_submitting();
         let settle = self.rules.unknown_settle;
-        // A list of which a row was left out may have the order in that row (P129).
+        // A list with a row left out may have the order in that row (P129).
         let listed_at = self.reconciliation.lists.full_at;
         let today = now.wall.jst_date();
         let has_unknown = self.book.iter().any(|(_, order)| order.is_findable(today));
@@ -195,7 +196,8 @@ impl Desk {
                 None => {}
             }
             let is_unlisted = listed_at.is_some_and(|listed| listed >= came + settle);
-            // It may be of an order whose number is unknown, but keeps that from being judged for so long only.
+            // It may be about an order whose number is unknown. It holds up the judgement of that order for a
+            // limited time.
             let may_be_unknown = has_unknown && now.mono.saturating_sub(came) < ORDER_ANSWER_TIME;
             if is_unlisted && !is_submitting && !may_be_unknown {
                 let text = format!("a notice ({:?}) names an order that no list has", notice.kind);
@@ -209,7 +211,7 @@ impl Desk {
             && !is_submitting
             && self.reconciliation.lists.listed_at.is_none()
         {
-            self.ask_list_soon(now);
+            self.request_list_soon(now);
         }
     }
 
@@ -236,18 +238,18 @@ impl Desk {
             NoticeKind::FillCanceled => {
                 let text = "the broker took a fill back; look at its own records".to_owned();
                 self.report_discrepancy(Some(key), None, Discrepancy::FillCanceled, text, now);
-                self.ask_list_soon(now);
+                self.request_list_soon(now);
             }
             NoticeKind::Changed => self.changed_elsewhere(key, now),
         }
     }
 
-    /// A change that the desk asked for is done with its answer; one from elsewhere is in the next list.
+    /// A change of the desk is confirmed by its answer, a change from elsewhere by the next list.
     fn updated_by_notice(&mut self, key: OrderKey, now: Now) {
         let order = self.book.get(key);
         let pending = order.and_then(|order| order.pending.as_ref());
         match pending {
-            // Its answer was lost, and this is the word that it was done.
+            // The answer was lost, and this notice confirms the change.
             Some(pending) if pending.wanted.is_some() && pending.ended.is_some() => {
                 self.updated(key, now);
             }
@@ -256,16 +258,16 @@ impl Desk {
         }
     }
 
-    /// The next list has what the order is now.
+    /// Marks an order as changed elsewhere; the next list has its present terms.
     fn changed_elsewhere(&mut self, key: OrderKey, now: Now) {
         let order = self.book.get_mut(key);
         if let Some(order) = order.filter(|order| !order.status.is_final()) {
             order.changed_elsewhere = Some(now.mono);
         }
-        self.ask_list_soon(now);
+        self.request_list_soon(now);
     }
 
-    /// The exchange refuses a change or a cancel that the broker had taken.
+    /// The exchange refuses a change or a cancel that the broker had accepted.
     fn request_refused(&mut self, key: OrderKey, notice: &BrokerNotice, now: Now) {
         let text = notice.reason.clone();
         let text =
@@ -282,18 +284,18 @@ impl Desk {
             return self.work_on(key, request_id, &rejection, true, now);
         }
         if pending.is_none() {
-            // A change that had counted as done: the list has what the order really is.
+            // The change counted as done; the list has the real terms.
             self.report_rejected(key, None, &rejection, now);
-            self.ask_list_soon(now);
+            self.request_list_soon(now);
         }
     }
 
-    /// An order is cancelled: reported once, by whichever comes first of notice and list (P27).
+    /// Ends an order as cancelled, once, by the earlier of notice and list (P27).
     pub(crate) fn canceled(&mut self, key: OrderKey, ts: TsNanos, now: Now) {
         self.end(key, OrderTrigger::CancelDone, now, |desk| desk.report_canceled(key, ts));
     }
 
-    /// An order's time ran out: reported once.
+    /// Ends an order whose time ran out, once.
     pub(crate) fn expired(&mut self, key: OrderKey, ts: TsNanos, now: Now) {
         self.end(key, OrderTrigger::Expire, now, |desk| desk.report_expired(key, ts));
     }
@@ -303,48 +305,48 @@ impl Desk {
         key: OrderKey,
         trigger: OrderTrigger,
         now: Now,
-        tell: impl FnOnce(&mut Self),
+        report: impl FnOnce(&mut Self),
     ) {
         let Some(order) = self.book.get_mut(key) else { return };
-        // An order that counts as rejected by a refused change was working after all.
+        // A refused change had set the order to REJECTED, but it was working.
         if order.awaits_list && order.found_working(now.mono, &mut self.illegal) {
             self.report_accepted(key, now);
         }
         let Some(order) = self.book.get_mut(key) else { return };
-        // Notice and list tell it, and notices come again.
+        // Notice and list both report it, and notices are sent again.
         if !order.status.is_final() && order.take(trigger, now.mono, &mut self.illegal) {
             order.is_over = true;
-            tell(self);
+            report(self);
             if let Some(order) = self.book.get_mut(key) {
                 order.pending = None;
             }
         }
     }
 
-    /// A notice of a fill, which may have come before, or which the order's details may have reported.
+    /// Takes a notice of a fill. It may be a duplicate, or the order's details may have reported the fill.
     fn filled(&mut self, key: OrderKey, notice: &BrokerNotice, ts: TsNanos, now: Now) {
         let (Some(fill), Some(order)) = (&notice.fill, self.book.get_mut(key)) else { return };
         let id = fill_id(notice.business_day.as_deref(), &fill.trade_id);
-        let told = (fill.quantity, fill.price);
+        let reported = (fill.quantity, fill.price);
         if let Some(known) = order.known_fill(&id) {
-            if known != told {
+            if known != reported {
                 let text =
                     format!("fill {} came again with other shares or another price", fill.trade_id);
                 self.report_discrepancy(Some(key), None, Discrepancy::FillConflict, text, now);
             }
             return;
         }
-        if order.is_detailed(&id, told) {
+        if order.is_detailed(&id, reported) {
             return;
         }
-        if order.absorbs(&id, told, now.mono) {
-            return self.ask_list_soon(now);
+        if order.absorbs(&id, reported, now.mono) {
+            return self.request_list_soon(now);
         }
         let from = FillSource::Notice(notice.business_day.as_deref());
         self.take_fill(key, from, fill, ts, now);
     }
 
-    /// A fill that is known from now on: written down, counted and reported once, whatever the order's state is.
+    /// Records a new fill: written to the log, counted and reported once, whatever the order's state is.
     pub(super) fn take_fill(
         &mut self,
         key: OrderKey,
@@ -364,11 +366,11 @@ impl Desk {
         };
         order.fills.insert(id, (fill.quantity, fill.price));
         order.cumulative = order.cumulative.saturating_add(fill.quantity.shares());
-        let asked = order.order.quantity.shares();
-        let is_over = order.cumulative > asked;
-        let done = order.cumulative >= asked;
+        let ordered = order.order.quantity.shares();
+        let is_over = order.cumulative > ordered;
+        let done = order.cumulative >= ordered;
         let before = order.status;
-        // A filled order that is filled again stays so.
+        // A filled order stays filled.
         if before != OrderStatus::Filled {
             let _ = order.take(OrderTrigger::Fill { done }, now.mono, &mut self.illegal);
         }
@@ -377,33 +379,33 @@ impl Desk {
             order.is_over = true;
             order.pending = None;
         }
-        // Before it is reported, so that no later process tells it as a new one (P130). Where that fails it is reported
-        // all the same.
+        // Written before it is reported, so that no later process reports it as new (P130). If the write fails
+        // it is reported all the same.
         if let Some(order) = self.book.get(key) {
             audit::filled(&mut *self.log, order, from, fill, ts);
         }
-        let told = ReportedFill {
+        let reported = ReportedFill {
             trade_id: &fill.trade_id,
             quantity: fill.quantity,
             price: fill.price,
             ts,
         };
-        self.report_filled(key, told);
+        self.report_filled(key, reported);
         self.after_fill(key, now);
         if is_over {
             let text =
-                format!("the broker reports more filled shares than the {asked} of the order");
+                format!("the broker reports more filled shares than the {ordered} of the order");
             self.report_discrepancy(Some(key), None, Discrepancy::Overfilled, text, now);
         }
         if before == OrderStatus::Canceled || before == OrderStatus::Expired {
-            self.ask_list_soon(now);
+            self.request_list_soon(now);
         }
     }
 
-    /// The stream of notices is up: what was missed comes again, and a list says where orders stand.
+    /// The stream of notices is up: missed notices are sent again, and a list shows the state of orders.
     pub fn stream_up(&mut self, now: Now) {
         self.set_stream(Some(now.mono));
-        self.ask_list_soon(now);
+        self.request_list_soon(now);
         self.check_ready(now);
         self.tick_resync(now);
     }

@@ -1,4 +1,4 @@
-//! What waits for the broker, which takes one question at a time, and for how long.
+//! The queue of jobs for the broker, which takes one request at a time, and their time limits.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -10,13 +10,13 @@ use super::{Desk, Now, RequestContext, cancel_all, change, lists, money, submit}
 use crate::book::OrderKey;
 use crate::limits::{JOBS_OF_CLIENT_MAX, JOBS_WAITING_MAX, ORDER_ANSWER_TIME};
 
-/// What waits for the broker.
+/// A job for the broker.
 #[derive(Debug)]
 pub(crate) struct Job {
-    pub(crate) asked: Option<RequestContext>,
+    pub(crate) context: Option<RequestContext>,
     pub(crate) received: Duration,
     pub(crate) kind: JobKind,
-    /// Its own end is not reported: the time of an answer is over, or it is a part of a cancel of many.
+    /// Its own end is not reported: its time limit is over, or it is a part of a cancel of many.
     pub(crate) is_abandoned: bool,
 }
 
@@ -26,12 +26,12 @@ impl Job {
         matches!(self.kind, JobKind::Login)
     }
 
-    /// Whether the time of its answer is over.
+    /// Whether its time limit is over.
     pub(crate) fn is_late(&self, now: Now) -> bool {
         now.mono.saturating_sub(self.received) >= ORDER_ANSWER_TIME
     }
 
-    /// Whether somebody only wants to know something: orders go first.
+    /// Whether it only reads data: orders go first.
     fn is_inquiry(&self) -> bool {
         match &self.kind {
             JobKind::List(list) => matches!(list.purpose, Purpose::Client(_)),
@@ -40,7 +40,7 @@ impl Job {
         }
     }
 
-    /// Its place among what waits: what changes something, what a client wants to know, details.
+    /// Its rank in the queue: jobs that change something, then reads of clients, then details.
     fn rank(&self) -> u8 {
         match &self.kind {
             JobKind::Details(_) => 2,
@@ -60,7 +60,7 @@ impl Job {
     }
 
     fn is_of(&self, client: u64) -> bool {
-        self.asked.as_ref().is_some_and(|asked| asked.client == client)
+        self.context.as_ref().is_some_and(|context| context.client == client)
     }
 }
 
@@ -77,11 +77,11 @@ pub(crate) enum JobKind {
     List(lists::ListJob),
     BuyingPower(money::BuyingPowerJob),
     Positions(money::PositionsJob),
-    /// The fills of an order that a list has and no notice reported.
+    /// Request the fills of an order that a list has and no notice reported.
     Details(OrderKey),
 }
 
-/// Why a command was not sent in its time.
+/// The rejection of a command that was not sent in time.
 pub(super) fn not_sent() -> Rejection {
     let seconds = ORDER_ANSWER_TIME.as_secs();
     let text = format!(
@@ -90,18 +90,18 @@ pub(super) fn not_sent() -> Rejection {
     Rejection::new(ReasonCode::InternalError, text)
 }
 
-/// The jobs that wait for the broker, and the one that it is asked for.
+/// The jobs that are queued, and the one whose request is under way.
 #[derive(Debug, Default)]
 pub(crate) struct JobQueue {
     waiting: VecDeque<Job>,
     active: Option<(u64, Job)>,
-    /// Questions so far.
+    /// Requests so far.
     tickets: u64,
 }
 
 impl JobQueue {
-    /// Whether a job of a client can wait for its turn: one client leaves room for the others, and questions take no
-    /// room of orders.
+    /// Checks that a client may queue one more job. Each client leaves room for the others, and reads do not
+    /// use the room of orders.
     fn check_room(&self, client: u64, is_inquiry: bool) -> Result<(), Rejection> {
         let alike = || self.waiting.iter().filter(|job| job.is_inquiry() == is_inquiry);
         let of_client = alike().filter(|job| job.is_of(client)).count();
@@ -116,36 +116,36 @@ impl JobQueue {
         Err(Rejection::new(ReasonCode::InternalError, text))
     }
 
-    /// Puts a job behind those of its rank and of the ranks before.
+    /// Queues a job behind those of its rank and of the ranks before.
     pub(super) fn put(&mut self, job: Job) {
         let last = self.waiting.iter().rposition(|waiting| waiting.rank() <= job.rank());
         self.waiting.insert(last.map_or(0, |last| last + 1), job);
     }
 
-    /// The next job, unless the broker is being asked.
+    /// The next job, unless a request is under way.
     fn next(&mut self) -> Option<Job> {
         if self.active.is_some() { None } else { self.waiting.pop_front() }
     }
 
-    /// The broker is asked for a job; gives the ticket of the question.
+    /// Makes a job the active one; returns the ticket of its request.
     pub(super) fn start(&mut self, job: Job) -> u64 {
         self.tickets += 1;
         self.active = Some((self.tickets, job));
         self.tickets
     }
 
-    /// The job of a ticket, which is done; none where that was another one.
+    /// Finishes the job of a ticket; `None` if it is not the active one.
     pub(super) fn finish(&mut self, ticket: u64) -> Option<Job> {
         self.active.take_if(|(active, _)| *active == ticket).map(|(_, job)| job)
     }
 
-    /// Whether a ticket is that of a login, which is done.
+    /// Finishes a login; false if the ticket is not the active login's.
     pub(super) fn finish_login(&mut self, ticket: u64) -> bool {
         let is_login = |active: &mut (u64, Job)| active.0 == ticket && active.1.is_login();
         self.active.take_if(is_login).is_some()
     }
 
-    /// The job that the broker is asked for.
+    /// The job whose request is under way.
     fn active(&self) -> Option<&Job> {
         self.active.as_ref().map(|(_, job)| job)
     }
@@ -154,12 +154,12 @@ impl JobQueue {
         self.waiting.iter().any(Job::is_login)
     }
 
-    /// Whether a login waits or is under way.
+    /// Whether a login is queued or under way.
     pub(super) fn has_login(&self) -> bool {
         self.has_waiting_login() || self.active().is_some_and(Job::is_login)
     }
 
-    /// Whether a submit is on its way whose answer may name any number.
+    /// Whether a submit is under way whose answer may have any number.
     pub(super) fn is_submitting(&self) -> bool {
         let kind = self.active().map(|job| &job.kind);
         matches!(kind, Some(JobKind::Submit(submit)) if submit.is_sent)
@@ -170,13 +170,13 @@ impl JobQueue {
         self.waiting.iter().chain(self.active()).filter(|job| job.uses_password()).count()
     }
 
-    /// Clients whose orders wait.
+    /// Clients with queued orders.
     fn clients_with_orders(&self) -> BTreeSet<u64> {
         let waiting = self.waiting.iter().filter(|job| !job.is_inquiry());
-        waiting.filter_map(|job| job.asked.as_ref().map(|asked| asked.client)).collect()
+        waiting.filter_map(|job| job.context.as_ref().map(|context| context.client)).collect()
     }
 
-    /// Takes jobs out of the queue; the others keep their order.
+    /// Takes jobs out of the queue; the others stay in order.
     pub(super) fn take_waiting(&mut self, is_taken: impl Fn(&Job) -> bool) -> Vec<Job> {
         if !self.waiting.iter().any(&is_taken) {
             return Vec::new();
@@ -186,7 +186,7 @@ impl JobQueue {
         taken
     }
 
-    /// The end of the job that the broker is asked for is not reported any more; gives the job, the first time.
+    /// The end of the active job will not be reported; returns the job, the first time.
     fn abandon_active(&mut self) -> Option<&Job> {
         let (_, job) = self.active.as_mut().filter(|(_, job)| !job.is_abandoned)?;
         job.is_abandoned = true;
@@ -195,24 +195,24 @@ impl JobQueue {
 }
 
 impl Desk {
-    /// Whether an order, a change or a cancel of a client can wait for its turn.
+    /// Checks that a client may queue an order, a change or a cancel.
     pub(crate) fn has_room(&self, client: u64) -> Result<(), Rejection> {
         self.queue.check_room(client, false)
     }
 
-    /// Whether a question of a client can wait for its turn.
-    pub(crate) fn has_room_to_ask(&self, client: u64) -> Result<(), Rejection> {
+    /// Checks that a client may queue a read.
+    pub(crate) fn has_room_for_read(&self, client: u64) -> Result<(), Rejection> {
         self.queue.check_room(client, true)
     }
 
-    /// A job waits for its turn: what changes something before what only asks, details last, else as it came.
-    pub(crate) fn enqueue(&mut self, asked: Option<RequestContext>, kind: JobKind, now: Now) {
+    /// Queues a job: jobs that change something before reads, details last, else in order of arrival.
+    pub(crate) fn enqueue(&mut self, context: Option<RequestContext>, kind: JobKind, now: Now) {
         self.withdraw_after_sleep(now);
-        self.queue.put(Job { asked, received: now.mono, kind, is_abandoned: false });
+        self.queue.put(Job { context, received: now.mono, kind, is_abandoned: false });
         self.work(now);
     }
 
-    /// Takes the next job, unless the broker is being asked.
+    /// Starts the next job, unless a request is under way.
     pub(super) fn work(&mut self, now: Now) {
         self.withdraw_after_sleep(now);
         while let Some(job) = self.queue.next() {
@@ -224,26 +224,27 @@ impl Desk {
         }
     }
 
-    /// A list that was asked for at a time serves all clients who have waited for one since before.
+    /// A list that was requested at `sent_at` serves all clients that have waited since before.
     pub(super) fn serve_waiting_lists(&mut self, sent_at: Duration) {
-        // A client whose orders wait still wants to see them in its list.
+        // A client with queued orders still wants to see them in its list.
         let has_orders = self.queue.clients_with_orders();
         let is_served = |job: &Job| {
-            let is_behind = job.asked.as_ref().is_some_and(|one| has_orders.contains(&one.client));
+            let is_behind =
+                job.context.as_ref().is_some_and(|one| has_orders.contains(&one.client));
             let JobKind::List(list) = &job.kind else { return false };
             matches!(list.purpose, Purpose::Client(_)) && job.received < sent_at && !is_behind
         };
         for job in self.queue.take_waiting(is_served) {
-            if let (Some(asked), JobKind::List(list)) = (job.asked, job.kind)
+            if let (Some(context), JobKind::List(list)) = (job.context, job.kind)
                 && let Purpose::Client(filter) = list.purpose
             {
-                self.report_list(asked.client, &asked.request_id, Some(&filter));
+                self.report_list(context.client, &context.request_id, Some(&filter));
             }
         }
     }
 
-    /// Commands whose time of an answer is over: what has not been sent is withdrawn, what has been sent
-    /// goes on, and its end is not reported (P23a).
+    /// Handles commands whose time limit is over. Those that have not been sent are withdrawn. Those that have
+    /// been sent go on, and their end is not reported (P23a).
     pub(super) fn abandon_late(&mut self, now: Now) {
         self.withdraw_all(|job| job.is_late(now), now);
         if self.queue.active().is_some_and(|job| job.is_late(now)) {
@@ -251,27 +252,27 @@ impl Desk {
         }
     }
 
-    /// The sender of the job that the broker is asked for waits no more.
+    /// Stops the active job's reports to its sender.
     fn abandon_active(&mut self, now: Now) {
         let Some(job) = self.queue.abandon_active() else { return };
-        let asked = job.asked.clone();
-        // Its guard was asked and the order itself never will be: what the guard answers is dropped.
+        let context = job.context.clone();
+        // A guard is under way and the order itself will not be sent: the guard's answer is dropped.
         if let JobKind::Submit(submit) = &job.kind
             && !submit.is_sent
         {
             let key = submit.key;
-            return self.refuse_submit(asked.as_ref(), key, &not_sent(), now);
+            return self.refuse_submit(context.as_ref(), key, &not_sent(), now);
         }
-        if let Some(asked) = asked {
+        if let Some(context) = context {
             let seconds = ORDER_ANSWER_TIME.as_secs();
             let text = format!(
                 "TIMEOUT: the broker has not answered within {seconds} s; read the order list"
             );
-            self.report_error(&asked, ReasonCode::InternalError, text, None);
+            self.report_error(&context, ReasonCode::InternalError, text, None);
         }
     }
 
-    /// What waited while the machine slept is too old to be sent.
+    /// Withdraws commands that are too old because the machine slept.
     fn withdraw_after_sleep(&mut self, now: Now) {
         if self.wall.has_slept(now) {
             self.withdraw_all(|_| true, now);
@@ -279,14 +280,14 @@ impl Desk {
         }
     }
 
-    /// Ends the jobs, logins apart, that are late and have not been sent.
+    /// Ends late jobs that have not been sent, except logins.
     fn withdraw_all(&mut self, is_late: impl Fn(&Job) -> bool, now: Now) {
         for job in self.queue.take_waiting(|job| is_late(job) && !job.is_login()) {
             self.withdraw(job, now);
         }
     }
 
-    /// A command that was not sent in time never will be.
+    /// Refuses a command that was not sent in time.
     pub(super) fn withdraw(&mut self, job: Job, now: Now) {
         self.refuse_job(job, &not_sent(), now);
     }

@@ -1,5 +1,7 @@
-//! What lists and notices have said and is not settled yet: notices without an order, fills of a process before,
-//! and orders that were presumed rejected. What a list means for an order: `crate::reconcile`.
+//! Notices, fills and orders that are not settled yet.
+//!
+//! They are notices without an order, fills of an earlier process, and orders that were presumed rejected.
+//! `crate::reconcile` decides what a list means for an order.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -15,27 +17,27 @@ use crate::limits::{NOTICES_HELD_MAX, PRESUMED_REJECTED_MAX};
 use crate::reconcile::fits;
 use crate::seen_notices::SeenNotices;
 
-/// What is not settled yet.
+/// All that is not settled yet.
 #[derive(Debug, Default)]
 pub(crate) struct Reconciliation {
-    /// The broker's newest list, and when the next one is asked for.
+    /// The broker's newest list, and when the next one is due.
     pub(crate) lists: ListSchedule,
-    /// Notices that came before.
+    /// Notices that have arrived before.
     pub(crate) seen: SeenNotices,
     /// Notices of orders that are not known yet.
     pub(crate) held: HeldNotices,
-    /// Fills that were reported before this process.
+    /// Fills that an earlier process reported.
     pub(crate) earlier_fills: EarlierFills,
-    /// Orders that were reported as not at the broker.
+    /// Orders that were presumed rejected.
     pub(crate) presumed_rejected: PresumedRejected,
 }
 
-/// Notices of orders that are not known yet, with the time of their coming.
+/// Notices of orders that are not known yet, with the times of their arrival.
 #[derive(Debug, Default)]
 pub(crate) struct HeldNotices(Vec<(Duration, BrokerNotice)>);
 
 impl HeldNotices {
-    /// Holds a notice that came at a time, or gives it back where there is no room.
+    /// Holds a notice that came at a time, or returns it if there is no room.
     pub(crate) fn hold(&mut self, came: Duration, notice: BrokerNotice) -> Option<BrokerNotice> {
         if self.0.len() >= NOTICES_HELD_MAX {
             return Some(notice);
@@ -44,12 +46,12 @@ impl HeldNotices {
         None
     }
 
-    /// Takes all of them, to look at each again.
+    /// Takes all of them, for another look at each.
     pub(crate) fn take(&mut self) -> Vec<(Duration, BrokerNotice)> {
         std::mem::take(&mut self.0)
     }
 
-    /// Holds one still that was taken.
+    /// Holds a taken notice again.
     pub(crate) fn put_back(&mut self, came: Duration, notice: BrokerNotice) {
         self.0.push((came, notice));
     }
@@ -69,12 +71,12 @@ impl HeldNotices {
     }
 }
 
-/// Fills that were reported before this process, by the numbers of orders that no list has had yet.
+/// Fills that an earlier process reported, by the number of the order, until a list has the order.
 #[derive(Debug, Default)]
 pub(crate) struct EarlierFills(HashMap<ShortText, Vec<RestoredFill>>);
 
 impl EarlierFills {
-    /// Those of a log.
+    /// Collects those of a log.
     pub(crate) fn new(fills: impl IntoIterator<Item = RestoredFill>) -> Self {
         let mut by_number: HashMap<ShortText, Vec<RestoredFill>> = HashMap::new();
         for fill in fills {
@@ -83,7 +85,7 @@ impl EarlierFills {
         Self(by_number)
     }
 
-    /// Counts those of an order, once its number is known.
+    /// Counts those of an order whose number is known now.
     pub(crate) fn give(&mut self, order: &mut DeskOrder) {
         let Some(number) = order.venue_order_id.clone() else { return };
         let Some(fills) = self.0.get_mut(&number) else { return };
@@ -100,8 +102,8 @@ impl EarlierFills {
     }
 }
 
-/// Orders that were reported as not at the broker (specification 4, P20): its lists may lag. Their ids are free,
-/// so they stay rejected; but their senders must know of a row that a later list has.
+/// Orders that were reported as not at the broker (specification 4, P20), whose lists may lag. Their ids are
+/// free, so they stay rejected. But their senders must get a report if a later list has a fitting row.
 #[derive(Debug, Default)]
 pub(crate) struct PresumedRejected(VecDeque<DeskOrder>);
 
@@ -113,7 +115,7 @@ impl PresumedRejected {
         self.0.push_back(order);
     }
 
-    /// The order that a row may be, which is forgotten.
+    /// Takes the order that a row may be.
     fn take_fitting(&mut self, row: &BrokerRow) -> Option<DeskOrder> {
         let place = self.0.iter().position(|order| fits(order, row))?;
         self.0.remove(place)
@@ -121,14 +123,14 @@ impl PresumedRejected {
 }
 
 impl Desk {
-    /// Remembers an order that is about to be reported as not at the broker.
+    /// Remembers an order that is about to be presumed rejected.
     pub(crate) fn presume_rejected(&mut self, key: OrderKey) {
         if let Some(order) = self.book.get(key) {
             self.reconciliation.presumed_rejected.remember(order.clone());
         }
     }
 
-    /// A row counts as placed elsewhere: tells which order that was presumed rejected it may be.
+    /// A row counts as placed elsewhere. Reports the presumed rejected order that it may be.
     pub(crate) fn find_presumed_rejected(&mut self, row: &BrokerRow, now: Now) {
         let fitting = self.reconciliation.presumed_rejected.take_fitting(row);
         let Some(order) = fitting else { return };
@@ -142,7 +144,7 @@ impl Desk {
         self.push_discrepancy(id, number, Discrepancy::EndedButWorking, text, now);
     }
 
-    /// Counts the fills of an order that were reported before this process, once its number is known.
+    /// Counts the fills of an order that an earlier process reported, once its number is known.
     pub(crate) fn take_earlier_fills(&mut self, key: OrderKey) {
         if let Some(order) = self.book.get_mut(key) {
             self.reconciliation.earlier_fills.give(order);

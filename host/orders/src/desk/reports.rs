@@ -40,7 +40,7 @@ impl Desk {
         self.broadcast(DeskEvent::Session(event));
     }
 
-    /// Tells what happened to an order, as it is now; `request_id` is the command that led to it.
+    /// Reports an event of an order with its present state; `request_id` is the command that caused it.
     fn report_order(
         &mut self,
         key: OrderKey,
@@ -95,25 +95,25 @@ impl Desk {
         self.broadcast(DeskEvent::Reply(Reply::Refused(refused)));
     }
 
-    /// A command without an order, or whose order was never made, is refused.
+    /// Refuses a command without an order, or whose order was not made.
     pub(crate) fn report_refused(&mut self, request_id: String, rejection: &Rejection, now: Now) {
         self.refuse_command(Some(request_id), None, None, rejection, now);
     }
 
-    /// A command about the order of an id is refused; the order itself, if there is one, stays.
+    /// Refuses a command about the order of an id; the order itself, if there is one, stays.
     pub(crate) fn report_order_refused(
         &mut self,
-        asked: &RequestContext,
+        context: &RequestContext,
         client_order_id: &str,
         rejection: &Rejection,
         now: Now,
     ) {
         let order = self.book.by_id(client_order_id);
-        let (request_id, id) = (asked.request_id.clone(), client_order_id.to_owned());
+        let (request_id, id) = (context.request_id.clone(), client_order_id.to_owned());
         self.refuse_command(Some(request_id), Some(id), order, rejection, now);
     }
 
-    /// The cancel of a row that no order of the book has is refused.
+    /// Refuses the cancel of a row that no order of the book has.
     pub(crate) fn report_row_refused(
         &mut self,
         row: &BrokerRow,
@@ -135,14 +135,14 @@ impl Desk {
 
     pub(crate) fn report_error(
         &mut self,
-        asked: &RequestContext,
+        context: &RequestContext,
         code: impl Into<FailureCode>,
         message: String,
         venue_order_id: Option<ShortText>,
     ) {
-        let request_id = asked.request_id.clone();
+        let request_id = context.request_id.clone();
         let failed = CommandFailed { request_id, code: code.into(), message, venue_order_id };
-        self.reply(asked.client, Reply::Failed(failed));
+        self.reply(context.client, Reply::Failed(failed));
     }
 
     pub(crate) fn report_submitted(&mut self, key: OrderKey, now: Now) {
@@ -171,7 +171,7 @@ impl Desk {
         self.report_order(key, request_id, now.wall, |_| OrderEventKind::Rejected(rejection));
     }
 
-    /// A change, or a cancel, has been sent.
+    /// Reports that a change or a cancel has been sent.
     pub(crate) fn report_pending(&mut self, key: OrderKey, kind: OrderEventKind, now: Now) {
         let request_id = self.pending_request_of(key);
         self.report_order(key, request_id, now.wall, |_| kind);
@@ -210,14 +210,14 @@ impl Desk {
     }
 }
 
-/// The rejection as it is reported, with a prefix in its text.
+/// The rejection with a prefix in its text.
 fn with_prefix(rejection: &Rejection) -> Rejection {
     let Rejection { code, text } = rejection;
     Rejection { code: *code, text: reason_text(*code, text) }
 }
 
-/// A reason text: one line of at most 512 characters, with a prefix (specification 2, "reason_text
-/// format"). What comes from a broker may have no prefix; then the code is one.
+/// A reason text: one line of at most 512 characters, with a prefix (specification 2, "reason_text format"). A
+/// broker's text may lack a prefix; then the code becomes one.
 fn reason_text(code: ReasonCode, text: &str) -> String {
     let has_prefix = text.split_once(": ").is_some_and(|(prefix, _)| is_prefix(prefix));
     let text = if has_prefix { text.to_owned() } else { format!("{code}: {text}") };

@@ -1,5 +1,7 @@
-//! What becomes of logins, of the end of a session and of the second password (specification 2, "Session and
-//! password states"; specification 4, P3, P8, P23a, P41). Their own state: `crate::session`, `crate::password`.
+//! Logins, the end of a session and the second password, as the desk handles them.
+//!
+//! Specification 2, "Session and password states"; specification 4, P3, P8, P23a, P41. Their own state is in
+//! `crate::session` and `crate::password`.
 
 use domain::{ReasonCode, Rejection, Secret};
 
@@ -13,7 +15,7 @@ use crate::session::{LoginDone, LoginFailed, SessionState};
 impl Desk {
     /// Logs in at the broker; a second command joins a login that is under way.
     pub fn login(&mut self, request_id: Option<String>, now: Now) {
-        // A login that has ended and whose list or stream does not come is no reason to wait.
+        // A login that has ended, but whose list or stream is missing, does not delay another one.
         let is_under_way = self.queue.has_login();
         self.session.wait_for_login(request_id.clone());
         if is_under_way {
@@ -24,7 +26,7 @@ impl Desk {
         self.enqueue(None, JobKind::Login, now);
     }
 
-    /// A login has ended.
+    /// Takes the result of a login.
     pub fn login_ended(&mut self, ticket: u64, ended: Result<LoginDone, LoginFailed>, now: Now) {
         if !self.queue.finish_login(ticket) {
             return;
@@ -34,7 +36,7 @@ impl Desk {
             Ok(done) => self.logged_in(done, now),
             Err(LoginFailed::NoCredentials(why)) => {
                 tracing::warn!(why, "no login at the web broker");
-                // What is missing comes first: whoever waits for the end of the login sees it.
+                // The fault goes out first, so that clients that wait for the end of the login get it.
                 self.venue_fault(SessionFault::LoginFailed, why);
                 for request_id in self.session.take_waiting_logins() {
                     self.report_session(SessionEvent::LoginCancelled { request_id });
@@ -68,19 +70,19 @@ impl Desk {
         } else {
             self.session.wait_for_ready(now);
         }
-        // The stream of a session before belongs to that session.
+        // The stream of an earlier session belongs to that session.
         self.set_stream(None);
-        self.ask_list_soon(now);
+        self.request_list_soon(now);
         self.tick_resync(now);
     }
 
-    /// A list has come.
+    /// Notes that a list has arrived.
     pub(crate) fn list_came(&mut self, now: Now) {
         self.session.list_came();
         self.check_ready(now);
     }
 
-    /// Reports that a session has no list or no stream after so long. When they come, the venue is ready.
+    /// Reports that a session has had no list or no stream for too long. When they come, the venue is ready.
     pub(crate) fn tick_ready(&mut self, now: Now) {
         if let Some(what) = self.session.take_lateness(now) {
             let seconds = READY_TIME.as_secs();
@@ -92,7 +94,7 @@ impl Desk {
         }
     }
 
-    /// Reports that the venue is ready, once a list has come and the stream is up.
+    /// Reports that the venue is ready, once a list has arrived and the stream is up.
     pub(crate) fn check_ready(&mut self, now: Now) {
         let has_stream = self.stream_is_up() || !self.rules.phase.takes_notices();
         for request_id in self.session.take_readiness(has_stream, now).into_iter().flatten() {
@@ -105,7 +107,7 @@ impl Desk {
         self.report_session(SessionEvent::Fault { fault, message });
     }
 
-    /// The broker has ended the session: what waits is not sent any more (P23a).
+    /// Handles the end of the session by the broker: queued jobs are not sent (P23a).
     pub(crate) fn freeze(&mut self, now: Now) {
         if !self.session.freeze(now) {
             return;
@@ -124,18 +126,18 @@ impl Desk {
         self.end_cancels(now);
     }
 
-    /// Holds the second password. Who was asked for it sends the command again (P41).
-    pub fn set_second_password(&mut self, asked: RequestContext, value: Secret, now: Now) {
+    /// Holds the second password. A client that got the request for it sends its command again (P41).
+    pub fn set_second_password(&mut self, context: RequestContext, value: Secret, now: Now) {
         if value.expose().is_empty() {
             let text = "VALUE: the second password is empty".to_owned();
-            return self.report_error(&asked, FailureCode::Invalid, text, None);
+            return self.report_error(&context, FailureCode::Invalid, text, None);
         }
         self.password.set(value, now.mono);
-        let request_id = asked.request_id;
-        self.reply(asked.client, Reply::SecondPasswordSet { request_id });
+        let request_id = context.request_id;
+        self.reply(context.client, Reply::SecondPasswordSet { request_id });
     }
 
-    /// Forgets the second password. Commands that had been answered with the question for it end.
+    /// Discards the second password. Commands that were answered with the request for it end.
     pub fn forget_second_password(&mut self, now: Now) {
         let in_flight = self.queue.password_users();
         self.password.forget();
@@ -145,34 +147,34 @@ impl Desk {
         let text = "NO_PASSWORD: the command needs the second password; send SetSecondPassword and \
                     the command again";
         let rejection = Rejection::new(ReasonCode::SecondPasswordRequired, text);
-        for (asked, id) in self.password.take_waiting() {
+        for (context, id) in self.password.take_waiting() {
             match id {
-                Some(id) => self.report_order_refused(&asked, &id, &rejection, now),
-                None => self.report_refused(asked.request_id, &rejection, now),
+                Some(id) => self.report_order_refused(&context, &id, &rejection, now),
+                None => self.report_refused(context.request_id, &rejection, now),
             }
         }
     }
 
-    /// A client is gone: it waits for no second password, and what it got is forgotten.
+    /// A client has left: it waits for no second password, and reports that it got need no record.
     pub fn client_left(&mut self, client: u64) {
         self.password.client_left(client);
         self.money_left_out.client_left(client);
     }
 
-    /// Tells where the venue stands.
-    pub fn venue_state(&mut self, asked: RequestContext) {
+    /// Sends the state of the venue.
+    pub fn venue_state(&mut self, context: RequestContext) {
         let stream_is_up = match (self.session.state(), self.stream_is_up()) {
             (SessionState::Active, true) => Some(true),
             (SessionState::Active, false) if self.rules.phase.takes_notices() => Some(false),
             _ => None,
         };
         let standing = VenueStanding {
-            request_id: asked.request_id,
+            request_id: context.request_id,
             stage: self.session.stage(),
             stream_is_up,
             fault: self.session.last_fault(),
             since_ms: self.session.since_ms(),
         };
-        self.reply(asked.client, Reply::VenueState(standing));
+        self.reply(context.client, Reply::VenueState(standing));
     }
 }

@@ -1,5 +1,6 @@
-//! New orders: checked, put into the map, guarded, written down, sent (specification 2, "Submit flow";
-//! specification 4, P10, P11, P24, P41).
+//! New orders: checked, added to the map, guarded, logged and sent (specification 2, "Submit flow").
+//!
+//! Specification 4, P10, P11, P24, P41.
 
 use std::collections::VecDeque;
 
@@ -21,7 +22,7 @@ use crate::password::HeldPassword;
 pub(crate) struct SubmitJob {
     pub(crate) key: OrderKey,
     pub(crate) plan: OrderPlan,
-    /// What has to be asked for before it is sent.
+    /// The guards that are left before it is sent.
     pub(crate) guards: VecDeque<Guard>,
     pub(crate) allocations: Vec<Allocation>,
     pub(crate) password: HeldPassword,
@@ -33,7 +34,7 @@ pub(crate) struct SubmitJob {
 
 impl Desk {
     /// A new order. The steps are those of P24, in that order.
-    pub fn submit(&mut self, asked: RequestContext, order: NewOrder, now: Now) {
+    pub fn submit(&mut self, context: RequestContext, order: NewOrder, now: Now) {
         crate::kill::here("command_taken");
         let NewOrder { origin, client_order_id, request_key, request } = order;
         let id = client_order_id.as_str();
@@ -47,14 +48,14 @@ impl Desk {
         });
         let (checked, plan, instrument) = match checked {
             Ok(checked) => checked,
-            Err(rejection) => return self.report_order_refused(&asked, id, &rejection, now),
+            Err(rejection) => return self.report_order_refused(&context, id, &rejection, now),
         };
         if let Some(key) = self.book.by_id(id) {
             let order = self.book.get(key);
             let is_same = order.is_some_and(|order| {
                 order.request_key == request_key && order.origin.as_ref() == Some(&origin)
             });
-            return self.known_id(&asked, key, is_same);
+            return self.known_id(&context, key, is_same);
         }
         let may_go = self
             .session
@@ -62,12 +63,12 @@ impl Desk {
             .and_then(|()| self.session.check_masters())
             .and_then(|()| self.session.check_open())
             .and_then(|()| self.password.check_lock(now.mono))
-            .and_then(|()| self.has_room(asked.client));
+            .and_then(|()| self.has_room(context.client));
         if let Err(rejection) = may_go {
-            return self.report_order_refused(&asked, id, &rejection, now);
+            return self.report_order_refused(&context, id, &rejection, now);
         }
         let Some(password) = self.password.use_it(now.mono) else {
-            return self.ask_password(asked, Some(client_order_id));
+            return self.request_password(context, Some(client_order_id));
         };
         let mut made = DeskOrder::new(
             client_order_id.clone(),
@@ -78,11 +79,11 @@ impl Desk {
         );
         made.origin = Some(origin);
         made.expire_time = checked.expire_time;
-        made.request_id = Some(asked.request_id.clone());
+        made.request_id = Some(context.request_id.clone());
         let Some(key) = self.book.add(made) else {
             let text = "TOO_MANY_ORDERS: the order desk is full and takes no more orders today";
             let rejection = Rejection::new(ReasonCode::InternalError, text);
-            return self.report_order_refused(&asked, id, &rejection, now);
+            return self.report_order_refused(&context, id, &rejection, now);
         };
         crate::kill::here("id_in_map");
         let guards = self.guards_of(key, &plan);
@@ -96,11 +97,11 @@ impl Desk {
             is_sent: false,
             warning,
         };
-        self.enqueue(Some(asked), JobKind::Submit(submit), now);
+        self.enqueue(Some(context), JobKind::Submit(submit), now);
     }
 
     /// An id that an order has already: the same again is answered from the book, another one refused.
-    fn known_id(&mut self, asked: &RequestContext, key: OrderKey, is_same: bool) {
+    fn known_id(&mut self, context: &RequestContext, key: OrderKey, is_same: bool) {
         let Some(order) = self.book.get(key) else { return };
         let venue_order_id = order.venue_order_id.clone();
         let client_order_id = order.client_order_id.clone().unwrap_or_default();
@@ -109,7 +110,7 @@ impl Desk {
                 "CLIENT_ORDER_ID: another order has `{client_order_id}` already; give a new order a new \
                  id, or send the first order again as it was to see what became of it"
             );
-            return self.report_error(asked, FailureCode::Conflict, text, venue_order_id);
+            return self.report_error(context, FailureCode::Conflict, text, venue_order_id);
         }
         let is_unknown = order.venue_order_id.is_none();
         let status = match order.status {
@@ -126,14 +127,14 @@ impl Desk {
             }
         };
         let reply = SubmitReply {
-            request_id: asked.request_id.clone(),
+            request_id: context.request_id.clone(),
             client_order_id,
             is_new: false,
             status,
             venue_order_id,
             warning: is_unknown.then(|| ("order_status_unknown".to_owned(), text.to_owned())),
         };
-        self.reply(asked.client, Reply::Submitted(reply));
+        self.reply(context.client, Reply::Submitted(reply));
     }
 
     /// Goes on with a new order: the next guard, or the order itself.
@@ -194,24 +195,24 @@ impl Desk {
     /// An order of which nothing was sent: its id is free, as if it had never come.
     pub(crate) fn refuse_submit(
         &mut self,
-        asked: Option<&RequestContext>,
+        context: Option<&RequestContext>,
         key: OrderKey,
         rejection: &Rejection,
         now: Now,
     ) {
         let id: Option<ShortText> =
             self.book.get(key).and_then(|order| order.client_order_id.clone());
-        if let (Some(asked), Some(id)) = (asked, id) {
-            self.report_order_refused(asked, &id, rejection, now);
+        if let (Some(context), Some(id)) = (context, id) {
+            self.report_order_refused(context, &id, rejection, now);
         }
         self.book.remove(key);
     }
 
     /// Asks for the second password: nothing else is said, and the command is sent again by its sender.
-    pub(crate) fn ask_password(&mut self, asked: RequestContext, id: Option<ShortText>) {
-        let request_id = asked.request_id.clone();
-        self.reply(asked.client, Reply::SecondPasswordRequired { request_id });
-        self.password.wait(asked, id);
+    pub(crate) fn request_password(&mut self, context: RequestContext, id: Option<ShortText>) {
+        let request_id = context.request_id.clone();
+        self.reply(context.client, Reply::SecondPasswordRequired { request_id });
+        self.password.wait(context, id);
     }
 }
 

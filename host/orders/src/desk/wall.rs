@@ -1,4 +1,4 @@
-//! What the desk takes from the wall clock, which may be set, or stand still while a machine sleeps.
+//! What the desk takes from the wall clock, which may be set, or may stop while a machine sleeps.
 
 use std::time::Duration;
 
@@ -16,16 +16,16 @@ pub(crate) struct WallWatch {
 }
 
 impl WallWatch {
-    /// Whether the wall clock has run ahead by the time of an answer since this was asked last, as after a
-    /// sleep of the machine: what was not sent before is too old to be sent.
+    /// Whether the wall clock has jumped ahead by the time limit of an answer since the last call, as after a
+    /// sleep of the machine. Commands that were not sent before are too old then.
     pub(crate) fn has_slept(&mut self, now: Now) -> bool {
         let Some(last) = self.last.replace(now) else { return false };
         let wall = Duration::from_nanos(now.wall.nanos().saturating_sub(last.wall.nanos()));
         wall.saturating_sub(now.mono.saturating_sub(last.mono)) >= ORDER_ANSWER_TIME
     }
 
-    /// The date in Japan, once the clock has shown it for a while: a clock that is set wrong for a moment
-    /// ends no day.
+    /// The date in Japan, once the clock has shown it for a while. So a clock that is wrong for a moment ends
+    /// no day.
     pub(crate) fn day(&mut self, now: Now) -> Option<JstDate> {
         let today = now.wall.jst_date();
         let since = match self.day {

@@ -1,4 +1,4 @@
-//! What the account at the broker in memory holds, beside its cash: room for margin, shares, positions.
+//! The account at the broker in memory, beside its cash: room for margin, shares, positions.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::broker::{AtBroker, answer};
 
 pub(crate) const SYMBOL: &str = "7203";
 
-/// The lists and balances that guards ask for.
+/// The lists and balances that guards request.
 pub(crate) const BALANCES: [&str; 5] = [
     "CLMZanKaiKanougaku",
     "CLMZanShinkiKanoIjiritu",
@@ -18,9 +18,9 @@ pub(crate) const BALANCES: [&str; 5] = [
     "CLMGenbutuKabuList",
 ];
 
-/// What the broker has answered to a guard's question.
+/// The broker's answer to a guard's request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Balance {
     Cash(u64),
     Margin(u64),
     Sellable(u64),
@@ -29,9 +29,9 @@ pub(crate) enum Told {
 }
 
 pub(crate) struct Account {
-    /// Yen that new margin positions may take.
+    /// Yen for new margin positions.
     pub(crate) margin: u64,
-    /// Shares that are held.
+    /// Shares in the account.
     pub(crate) shares: u64,
     /// Shares of margin positions, by their numbers.
     pub(crate) positions: BTreeMap<String, u64>,
@@ -109,20 +109,20 @@ impl Account {
     }
 }
 
-/// The answer that tells something of the account.
-pub(crate) fn tell(id: &str, told: &Told, are_short: bool) -> Answered {
+/// The answer with a balance of the account.
+pub(crate) fn balance_answer(id: &str, reported: &Balance, are_short: bool) -> Answered {
     let mut fields = vec![Field::new("sResultCode", "0")];
     let mut rows = Vec::new();
-    match told {
-        Told::Cash(yen) => fields.push(Field::new("sSummaryGenkabuKaituke", yen.to_string())),
-        Told::Margin(yen) => fields.push(Field::new("sSummarySinyouSinkidate", yen.to_string())),
-        Told::Sellable(shares) => {
+    match reported {
+        Balance::Cash(yen) => fields.push(Field::new("sSummaryGenkabuKaituke", yen.to_string())),
+        Balance::Margin(yen) => fields.push(Field::new("sSummarySinyouSinkidate", yen.to_string())),
+        Balance::Sellable(shares) => {
             for account in ["Ippan", "Tokutei", "Nisa", "Nseityou"] {
                 let name = format!("sZanKabuSuryouUriKanou{account}");
                 fields.push(Field::new(name, shares.to_string()));
             }
         }
-        Told::Positions(positions) => {
+        Balance::Positions(positions) => {
             rows.extend(positions.iter().map(|(id, shares)| {
                 vec![
                     Field::new("sOrderTategyokuNumber", id.as_str()),
@@ -138,7 +138,7 @@ pub(crate) fn tell(id: &str, told: &Told, are_short: bool) -> Answered {
         }
     }
     let mut answered = answer(id, "", fields);
-    if matches!(told, Told::Positions(_)) {
+    if matches!(reported, Balance::Positions(_)) {
         answered.lists.insert("aShinyouTategyokuList".to_owned(), rows);
     }
     answered

@@ -1,4 +1,4 @@
-//! Orders and changes of every kind that a phase may be asked for, at random.
+//! Random orders and changes of every kind that a phase takes.
 
 use domain::{OrderSide, OrderType, Random, TimeInForce};
 use ipc::{OrderModifyChange, SubmitOrderRequest};
@@ -22,7 +22,7 @@ fn one<T: Copy>(random: &mut Random, of: &[T]) -> T {
     of[random.place(of.len())]
 }
 
-/// An order; mostly one that the phase takes.
+/// A random order; the phase takes most of them.
 pub(crate) fn order(
     random: &mut Random,
     id: &str,
@@ -36,7 +36,7 @@ pub(crate) fn order(
         made.price = None;
         return made;
     }
-    // Orders that are alike are those that lost answers confuse.
+    // Lost answers confuse equal orders.
     if random.permille(400) {
         return made;
     }
@@ -75,11 +75,11 @@ fn tags(
         2 => tags.push("cash_margin=margin_credit_new".to_owned()),
         _ => {
             tags.push("cash_margin=margin_credit_repay".to_owned());
-            // All positions were bought.
+            // All positions are long.
             if random.permille(900) {
                 made.order_side = OrderSide::Sell;
             }
-            // None, one, or several, some of which are closed in the meantime.
+            // No position, one, or several, some of which are closed in the meantime.
             for _ in 0..random.below(4).min(positions.len() as u64) {
                 tags.push(format!("tategyoku={}", positions[random.place(positions.len())]));
             }
@@ -103,7 +103,7 @@ pub(crate) fn is_taken(order: &SubmitOrderRequest, phase: OrderPhase) -> bool {
     takes(phase, (order.order_type, order.time_in_force, order.order_side), &tags)
 }
 
-/// A change; of what an order does not have it is refused.
+/// A change; fields that an order does not have are refused.
 pub(crate) fn change(random: &mut Random, phase: OrderPhase) -> OrderModifyChange {
     let mut made = OrderModifyChange::default();
     if random.permille(800) {

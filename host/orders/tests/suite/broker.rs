@@ -1,4 +1,4 @@
-//! A broker in memory: it takes requests, fills orders, and keeps what it has told.
+//! A broker in memory: it takes requests, fills orders, and stores the notices that it has sent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use domain::order_mapping::{BrokerAnswer, BrokerOrder, BrokerRequest, Field, Fun
 use domain::{OrderSide, OrderStatus, Quantity, TimeInForce, TsNanos};
 use venues::web_broker::Answered;
 
-use crate::account::{Account, BALANCES, Told, tell};
+use crate::account::{Account, BALANCES, Balance, tell};
 use crate::dialect::{closes, funding, named, order, words};
 
 pub(crate) struct AtBroker {
@@ -45,15 +45,15 @@ impl AtBroker {
 #[derive(Default)]
 pub(crate) struct Broker {
     pub(crate) orders: BTreeMap<String, AtBroker>,
-    /// Everything that a stream tells, from the day's first.
+    /// All notices of the stream, from the day's first.
     pub(crate) notices: Vec<Vec<Field>>,
     pub(crate) trades: u64,
     pub(crate) cash: u64,
     pub(crate) account: Account,
-    /// What it says of a balance, on its way.
-    pub(crate) says: Option<Told>,
-    /// What it has said of balances since the desk has told anything else.
-    pub(crate) told: Vec<Told>,
+    /// A balance in an answer that is under way.
+    pub(crate) says: Option<Balance>,
+    /// The balances in its answers since the desk's last other event.
+    pub(crate) reported: Vec<Balance>,
     /// Orders that came through the desk.
     pub(crate) placed: u64,
 }
@@ -81,12 +81,12 @@ impl Broker {
         self.notices.push(fields);
     }
 
-    /// An order that is placed elsewhere.
+    /// Places an order elsewhere.
     pub(crate) fn place_elsewhere(&mut self, order: BrokerOrder, now: TsNanos) -> String {
         self.place(order, Funding::Cash, Vec::new(), false, now)
     }
 
-    /// An order is changed elsewhere: to so many shares, where it can be.
+    /// Changes an order elsewhere: to so many shares, if that is possible.
     pub(crate) fn change_elsewhere(&mut self, number: &str, shares: u64) {
         let Some(order) = self.orders.get_mut(number).filter(|order| order.is_open()) else {
             return;
@@ -162,7 +162,7 @@ impl Broker {
         self.tell(kind, number, Vec::new());
     }
 
-    /// Does what a request wants.
+    /// Executes a request.
     pub(crate) fn take(&mut self, request: &BrokerRequest, now: TsNanos) -> Answered {
         let id = request.id.as_str();
         let number = named(&request.fields, "number").to_owned();
@@ -247,35 +247,35 @@ impl Broker {
                 answered
             }
             _ if BALANCES.contains(&id) => {
-                let told = self.balance(id);
-                let answered = tell(id, &told, self.account.are_short);
-                self.says = Some(told);
+                let reported = self.balance(id);
+                let answered = tell(id, &reported, self.account.are_short);
+                self.says = Some(reported);
                 answered
             }
             _ => refused(id, "unknown request"),
         }
     }
 
-    fn balance(&self, id: &str) -> Told {
+    fn balance(&self, id: &str) -> Balance {
         match id {
-            "CLMZanKaiKanougaku" => Told::Cash(self.cash),
-            "CLMZanShinkiKanoIjiritu" => Told::Margin(self.account.margin),
-            "CLMZanUriKanousuu" => Told::Sellable(self.account.sellable(self.orders.values())),
-            _ => Told::Positions(self.account.free(self.orders.values())),
+            "CLMZanKaiKanougaku" => Balance::Cash(self.cash),
+            "CLMZanShinkiKanoIjiritu" => Balance::Margin(self.account.margin),
+            "CLMZanUriKanousuu" => Balance::Sellable(self.account.sellable(self.orders.values())),
+            _ => Balance::Positions(self.account.free(self.orders.values())),
         }
     }
 
-    /// The positions that a new order closes, by its own word or by the broker's choice; none where it
-    /// wants more than is there.
+    /// The positions that a new order closes, by its own choice or the broker's; `None` if it wants more than
+    /// there is.
     fn closed_by(
         &self,
         order: &BrokerOrder,
         funding: Funding,
         named: Vec<(String, u64)>,
     ) -> Option<Vec<(String, u64)>> {
-        let asked = order.quantity.shares();
+        let wanted_shares = order.quantity.shares();
         if funding == Funding::Cash && order.side == OrderSide::Sell {
-            let is_there = asked <= self.account.sellable(self.orders.values());
+            let is_there = wanted_shares <= self.account.sellable(self.orders.values());
             return is_there.then(Vec::new);
         }
         if funding != Funding::MarginRepay {
@@ -287,9 +287,9 @@ impl Broker {
                 free.iter().any(|(known, there)| known == id && shares <= there)
             };
             let all: u64 = named.iter().map(|(_, shares)| shares).sum();
-            return (all == asked && named.iter().all(is_free)).then_some(named);
+            return (all == wanted_shares && named.iter().all(is_free)).then_some(named);
         }
-        crate::watch::ascending(&free, &[], asked)
+        crate::watch::ascending(&free, &[], wanted_shares)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Cancels of many: what they end, what they count, and that each has one end.
+//! Cancels of many: what they cancel and count, and that each has one end.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const fn seconds(count: u64) -> Duration {
 fn world() -> World {
     let rules = DeskRules { phase: OrderPhase::O2, ..DeskRules::default() };
     let mut world = World::ready(rules, false);
-    world.told.clear();
+    world.reported.clear();
     world
 }
 
@@ -32,7 +32,7 @@ fn with_orders(ids: &[&str]) -> World {
     world
 }
 
-/// Answers and tells everything for a while.
+/// Answers all requests and delivers all notices for a while.
 fn settle(world: &mut World, rounds: usize) {
     for _ in 0..rounds {
         world.answer_all();
@@ -47,8 +47,9 @@ fn count(world: &World, kind: &str) -> usize {
 
 /// Events that name a command and end it, as `(name, reason)`.
 fn ends(world: &World, request_id: &str) -> Vec<(String, String)> {
-    let told = world.told.iter().map(|(_, event)| serde_json::to_value(event).unwrap());
-    told.filter(|event| event["request_id"] == request_id)
+    let reported = world.reported.iter().map(|(_, event)| serde_json::to_value(event).unwrap());
+    reported
+        .filter(|event| event["request_id"] == request_id)
         .filter(|event| {
             let name = event["event"].as_str().unwrap();
             let is_refusal = name == "OrderRejected" && event["instrument_id"].is_null();
@@ -70,14 +71,14 @@ fn counts(world: &World) -> (u64, u64) {
     (result["canceled_count"].as_u64().unwrap(), result["failed_count"].as_u64().unwrap())
 }
 
-fn is_asked(world: &World, kind: &str) -> bool {
-    let asked =
+fn is_requested(world: &World, kind: &str) -> bool {
+    let is_it =
         |sent: &InFlight| matches!(sent, InFlight::Request { request, .. } if request.id == kind);
-    world.in_flight.as_ref().is_some_and(asked)
+    world.in_flight.as_ref().is_some_and(is_it)
 }
 
 /// A foreign order that may be the one whose answer was lost: no order of the book has its row yet.
-fn with_a_row_of_nobody() -> World {
+fn with_an_unclaimed_row() -> World {
     let mut world = with_orders(&[]);
     world.submit(&limit_buy("lost", 100, "2500"));
     let Some(InFlight::Request { request, .. }) = &world.in_flight else { panic!("sent") };
@@ -96,27 +97,27 @@ fn with_a_row_of_nobody() -> World {
 #[test]
 fn rows_that_may_be_an_unknown_order_are_cancelled_and_counted_too() {
     for (side, kind) in [(None, "cancel-all"), (Some(OrderSide::Buy), "cancel")] {
-        let mut world = with_a_row_of_nobody();
+        let mut world = with_an_unclaimed_row();
         let request_id = world.cancel_all(side);
         settle(&mut world, 10);
         assert_eq!(count(&world, kind), 1);
         one_end(&world, &request_id, "CancelAllResult", "");
         assert_eq!(counts(&world), (1, 0), "{kind}");
         settle(&mut world, 200);
-        let told = world.events();
-        let canceled = told.iter().filter(|event| *event == "OrderCanceled 1000").count();
-        assert_eq!(canceled, 1, "whose it is, is known by now: {told:?}");
+        let reported = world.events();
+        let canceled = reported.iter().filter(|event| *event == "OrderCanceled 1000").count();
+        assert_eq!(canceled, 1, "whose it is, is known by now: {reported:?}");
     }
     // A single cancel that is refused names the instrument and is no end.
-    let mut world = with_a_row_of_nobody();
+    let mut world = with_an_unclaimed_row();
     let request_id = world.cancel_all(Some(OrderSide::Buy));
-    while !is_asked(&world, "cancel") {
+    while !is_requested(&world, "cancel") {
         world.answer();
     }
     world.answer_with(|id| refused(id, "no"));
-    let told = world.json("OrderRejected");
-    assert_eq!(told["request_id"], request_id.as_str());
-    assert_eq!(told["instrument_id"], "7203.TSE");
+    let reported = world.json("OrderRejected");
+    assert_eq!(reported["request_id"], request_id.as_str());
+    assert_eq!(reported["instrument_id"], "7203.TSE");
     settle(&mut world, 160);
     one_end(&world, &request_id, "CancelAllResult", "");
     assert_eq!(counts(&world), (0, 1));
@@ -140,18 +141,18 @@ fn two_orders_of_one_look_whose_answers_were_lost_are_cancelled_and_counted() {
     assert_eq!(counts(&world), (2, 0));
 }
 
-/// The list may be behind the broker.
+/// The list may lag behind the broker.
 #[test]
-fn without_a_filter_the_broker_is_always_asked() {
+fn without_a_filter_the_broker_always_gets_the_request() {
     let mut world = with_orders(&[]);
     let request_id = world.cancel_all(None);
     world.answer();
-    assert!(is_asked(&world, "cancel-all"));
+    assert!(is_requested(&world, "cancel-all"));
     assert!(ends(&world, &request_id).is_empty(), "not before its answer");
     world.answer();
     one_end(&world, &request_id, "CancelAllResult", "");
     assert_eq!(counts(&world), (0, 0));
-    // With a filter nothing is sent of which nothing is open.
+    // With a filter, and without an open order for it, nothing is sent.
     let request_id = world.cancel_all(Some(OrderSide::Sell));
     world.answer();
     one_end(&world, &request_id, "CancelAllResult", "");
@@ -167,13 +168,13 @@ fn a_list_that_does_not_come_in_time_is_no_count_of_nothing() {
     one_end(&world, &request_id, "OrderRejected", "NOT_SENT");
     settle(&mut world, 20);
     one_end(&world, &request_id, "OrderRejected", "NOT_SENT");
-    // The list comes before the time has been looked at.
+    // The list arrives before the time limit was checked.
     let request_id = world.cancel_all(None);
     world.mono += seconds(30);
     world.answer();
     one_end(&world, &request_id, "OrderRejected", "NOT_SENT");
     assert_eq!(count(&world, "cancel-all"), 0, "never sent later");
-    // The broker's own request waits for its turn too long.
+    // The broker's own request waits in the queue for too long.
     let request_id = world.cancel_all(None);
     world.submit(&limit_buy("b", 100, "2400"));
     world.mono += seconds(20);
@@ -203,20 +204,20 @@ fn the_end_of_the_session_ends_each_cancel_of_many_once() {
             world.lose(false);
             world.pass(seconds(1));
         }
-        while !is_asked(&world, kind) {
+        while !is_requested(&world, kind) {
             world.answer();
         }
         world.answer_with(|id| answer(id, "2", vec![]));
         one_end(&world, &request_id, "OrderRejected", "SESSION_EXPIRED");
-        let (_, last) = world.told.last().unwrap();
+        let (_, last) = world.reported.last().unwrap();
         let last = crate::world::short(last);
         assert_eq!(last, "OrderRejected SESSION_EXPIRED", "its parts come before");
         settle(&mut world, 160);
         one_end(&world, &request_id, "OrderRejected", "SESSION_EXPIRED");
     }
-    let mut world = with_a_row_of_nobody();
+    let mut world = with_an_unclaimed_row();
     let request_id = world.cancel_all(Some(OrderSide::Buy));
-    while !is_asked(&world, "cancel") {
+    while !is_requested(&world, "cancel") {
         world.answer();
     }
     world.answer_with(|id| answer(id, "2", vec![]));
@@ -230,7 +231,7 @@ fn what_the_broker_refuses_as_a_whole_has_one_end() {
     world.answer();
     world.answer_with(|id| refused(id, "no"));
     one_end(&world, &request_id, "OrderRejected", "11104");
-    // Nobody knows what became of it: the end is the count.
+    // The outcome is unknown, so the end is the count.
     let request_id = world.cancel_all(None);
     world.answer();
     world.lose(false);
@@ -238,7 +239,7 @@ fn what_the_broker_refuses_as_a_whole_has_one_end() {
     settle(&mut world, 160);
     one_end(&world, &request_id, "CancelAllResult", "");
     assert_eq!(counts(&world), (0, 1));
-    // It is still on its way when its time is over.
+    // The request is still under way when its time is over.
     let request_id = world.cancel_all(None);
     world.answer();
     world.pass(seconds(30));
@@ -257,12 +258,12 @@ fn single_cancels_that_were_not_sent_in_time_never_are() {
     world.answer();
     world.pass(seconds(9));
     world.answer();
-    assert!(is_asked(&world, "cancel"));
+    assert!(is_requested(&world, "cancel"));
     world.pass(seconds(1));
-    let told = world.told.iter().map(|(_, event)| crate::world::short(event));
-    let told: Vec<String> = told.filter(|event| !event.contains("Pending")).collect();
+    let reported = world.reported.iter().map(|(_, event)| crate::world::short(event));
+    let reported: Vec<String> = reported.filter(|event| !event.contains("Pending")).collect();
     assert_eq!(
-        told,
+        reported,
         ["OrderRejected c INTERNAL_ERROR", "OrderListUpdated", "CancelAllResult"],
         "what was not sent is told before the end"
     );
@@ -301,7 +302,7 @@ fn so_many_are_under_way_at_once_and_one_list_serves_them_all() {
     assert!(lists <= 8, "{lists} lists in 5 s");
     world.pass(seconds(30));
     world.answer_all();
-    world.told.clear();
+    world.reported.clear();
     let request_id = world.cancel_all(None);
     settle(&mut world, 10);
     one_end(&world, &request_id, "CancelAllResult", "");

@@ -15,11 +15,11 @@ const DAY: Duration = Duration::from_secs(24 * 3_600);
 fn world() -> World {
     let rules = DeskRules { phase: OrderPhase::O2, ..DeskRules::default() };
     let mut world = World::ready(rules, false);
-    world.told.clear();
+    world.reported.clear();
     world
 }
 
-/// Time for every list that the desk asks for by itself, and notices.
+/// Passes time for all lists that the desk requests by itself, and for notices.
 fn settle(world: &mut World) {
     for _ in 0..100 {
         world.pass(Duration::from_millis(200));
@@ -73,8 +73,8 @@ fn a_lost_order_of_an_earlier_day_hides_no_order_of_today() {
     world.cancel(None, Some(&number));
     world.answer_all();
     world.deliver_all();
-    let told = world.events();
-    assert_eq!(told, ["OrderPendingCancel".to_owned(), format!("OrderCanceled {number}")]);
+    let reported = world.events();
+    assert_eq!(reported, ["OrderPendingCancel".to_owned(), format!("OrderCanceled {number}")]);
     world.submit(&limit_buy("old", 100, "2500"));
     assert_eq!(world.events(), ["SubmitOrderResult old IdempotentReplay"], "it stays unknown");
 }
@@ -90,19 +90,22 @@ fn the_row_of_another_lost_order_is_no_reason_to_doubt() {
             world.restart(false);
             world.log_in();
         }
-        // The first list is asked for when both must be in it.
+        // The first list is requested when both must be in it.
         world.pass(Duration::from_secs(6));
         settle(&mut world);
-        let told: Vec<String> = world.events();
+        let reported: Vec<String> = world.events();
         let end = ["OrderAccepted b 1000", "OrderRejected a INTERNAL_ERROR"].map(str::to_owned);
-        assert!(end.iter().all(|one| told.contains(one)), "{restarts}: {told:?}");
-        assert!(!told.iter().any(|one| one.contains("OrderDiscrepancy")), "{restarts}: {told:?}");
+        assert!(end.iter().all(|one| reported.contains(one)), "{restarts}: {reported:?}");
+        assert!(
+            !reported.iter().any(|one| one.contains("OrderDiscrepancy")),
+            "{restarts}: {reported:?}"
+        );
         assert!(world.log.lines("rejected")[0].contains("NOT_AT_BROKER: "));
     }
 }
 
-/// What no change can make of an order, what was placed long before or after it, and what the desk knew
-/// before it sent it, is another order.
+/// These are other orders: what no change can make of an order, orders placed long before or after it, and
+/// orders that the desk knew before.
 #[test]
 fn an_order_that_a_lost_one_cannot_have_become_is_no_reason_to_doubt() {
     type Placed = (&'static str, fn(&mut World));
@@ -126,9 +129,15 @@ fn an_order_that_a_lost_one_cannot_have_become_is_no_reason_to_doubt() {
             other(&mut world);
         }
         settle(&mut world);
-        let told = world.events();
-        assert!(told.contains(&"OrderRejected a INTERNAL_ERROR".to_owned()), "{name}: {told:?}");
-        assert!(!told.iter().any(|one| one.contains("OrderDiscrepancy")), "{name}: {told:?}");
+        let reported = world.events();
+        assert!(
+            reported.contains(&"OrderRejected a INTERNAL_ERROR".to_owned()),
+            "{name}: {reported:?}"
+        );
+        assert!(
+            !reported.iter().any(|one| one.contains("OrderDiscrepancy")),
+            "{name}: {reported:?}"
+        );
     }
     let mut world = world();
     place(&mut world, |_| ());
@@ -137,7 +146,7 @@ fn an_order_that_a_lost_one_cannot_have_become_is_no_reason_to_doubt() {
     lost_after_login(&mut world);
 }
 
-/// The same before the desk began: it knows nothing of what was there, but when it was placed.
+/// The same before the desk began: it knows only when the orders were placed.
 fn lost_after_login(world: &mut World) {
     world.disconnect();
     world.login_again();
@@ -148,11 +157,12 @@ fn lost_after_login(world: &mut World) {
     world.events();
     lost(world, &limit_buy("a", 100, "2500"));
     settle(world);
-    let told = world.events();
-    assert!(told.contains(&"OrderRejected a INTERNAL_ERROR".to_owned()), "{told:?}");
+    let reported = world.events();
+    assert!(reported.contains(&"OrderRejected a INTERNAL_ERROR".to_owned()), "{reported:?}");
 }
 
-/// Doubt is told in true words, hides no order, and ends with its reason: each list is judged by itself.
+/// An ambiguous order is reported with its reason, hides no other order, and ends with its reason: each list is
+/// judged by itself.
 #[test]
 fn doubt_lasts_as_long_as_its_reason() {
     for restarts in [false, true] {
@@ -165,20 +175,20 @@ fn doubt_lasts_as_long_as_its_reason() {
             world.password("0000");
         }
         settle(&mut world);
-        let told = world.json("OrderDiscrepancy");
+        let reported = world.json("OrderDiscrepancy");
         assert_eq!(
-            (&told["discrepancy"], &told["client_order_id"]),
+            (&reported["discrepancy"], &reported["client_order_id"]),
             (&"ambiguous".into(), &"a".into())
         );
-        let text = told["message"].as_str().unwrap();
+        let text = reported["message"].as_str().unwrap();
         assert!(text.starts_with("order 1000 of the list may be it"), "{text}");
         world.events();
         settle(&mut world);
         world.cancel(None, Some(&number));
         world.answer_all();
         world.deliver_all();
-        let told = world.events();
-        assert_eq!(told, ["OrderPendingCancel".to_owned(), format!("OrderCanceled {number}")]);
+        let reported = world.events();
+        assert_eq!(reported, ["OrderPendingCancel".to_owned(), format!("OrderCanceled {number}")]);
         world.submit(&limit_buy("a", 100, "2500"));
         assert_eq!(world.events(), ["SubmitOrderResult a IdempotentReplay"], "{restarts}");
         world.broker.orders.clear();
@@ -211,7 +221,7 @@ fn an_order_that_settles_a_position_is_found_by_its_row_whatever_its_side() {
             {
                 world.answer();
             }
-            world.told.clear();
+            world.reported.clear();
             let Some(InFlight::Request { ticket, request, sent_p_no }) = world.in_flight.take()
             else {
                 panic!("{action}: {:?}", world.sent);
@@ -245,9 +255,13 @@ fn an_order_that_settles_a_position_is_found_by_its_row_whatever_its_side() {
                     world.give(ticket, sent_p_no, Ok(answered));
                 }
             }
-            let told = world.events();
-            assert_eq!(told.contains(&"OrderAccepted g 1000".to_owned()), is_lost, "{told:?}");
-            assert!(!told.iter().any(|one| one.contains("OrderDiscrepancy")), "{told:?}");
+            let reported = world.events();
+            assert_eq!(
+                reported.contains(&"OrderAccepted g 1000".to_owned()),
+                is_lost,
+                "{reported:?}"
+            );
+            assert!(!reported.iter().any(|one| one.contains("OrderDiscrepancy")), "{reported:?}");
             world.broker.end("1000", OrderStatus::Canceled);
             world.connect();
             world.deliver_all();
@@ -256,19 +270,20 @@ fn an_order_that_settles_a_position_is_found_by_its_row_whatever_its_side() {
     }
 }
 
-/// A notice of a number that no list has keeps a lost order from being judged for so long only, and is told.
+/// A notice of a number that no list has delays the judgement of a lost order for a limited time, and is
+/// reported.
 #[test]
-fn a_notice_of_nobodys_order_leaves_no_order_unknown_for_ever() {
+fn a_notice_of_an_unknown_order_leaves_no_order_unknown_for_ever() {
     let mut world = world();
     lost(&mut world, &limit_buy("a", 100, "2500"));
     world.connect();
     let fields = [("symbol", "7203")].map(|(name, value)| Field::new(name, value)).to_vec();
-    world.broker.tell("accepted", "29999999", fields);
+    world.broker.notify("accepted", "29999999", fields);
     world.deliver_all();
     for _ in 0..6 {
         settle(&mut world);
     }
-    let told = world.events();
-    assert!(told.contains(&"OrderRejected a INTERNAL_ERROR".to_owned()), "{told:?}");
-    assert!(told.iter().any(|one| one.starts_with("OrderDiscrepancy")), "{told:?}");
+    let reported = world.events();
+    assert!(reported.contains(&"OrderRejected a INTERNAL_ERROR".to_owned()), "{reported:?}");
+    assert!(reported.iter().any(|one| one.starts_with("OrderDiscrepancy")), "{reported:?}");
 }

@@ -14,8 +14,8 @@ fn world() -> World {
     world
 }
 
-/// Specification 4, P23: a clock that is a day ahead for a moment ends no day, so the same command never
-/// makes a second order.
+/// Specification 4, P23: a clock that is a day ahead for a moment ends no day. So the same command never makes
+/// a second order.
 #[test]
 fn a_clock_that_is_ahead_for_a_moment_frees_no_id() {
     let mut world = world();
@@ -34,7 +34,7 @@ fn a_clock_that_is_ahead_for_a_moment_frees_no_id() {
     assert_eq!(world.sent.iter().filter(|sent| sent.as_str() == "new").count(), 1);
 }
 
-/// Specification 4, P23a: what waits for its turn while the machine sleeps is not sent hours later.
+/// Specification 4, P23a: a command that is queued while the machine sleeps is not sent hours later.
 #[test]
 fn what_waited_through_a_sleep_is_not_sent() {
     let mut world = world();
@@ -44,7 +44,7 @@ fn what_waited_through_a_sleep_is_not_sent() {
     world.wall = world.wall.plus_nanos(8 * 3_600 * 1_000_000_000);
     world.answer_all();
     world.pass(Duration::from_millis(200));
-    let told = world.events();
-    assert!(told.contains(&"OrderRejected second INTERNAL_ERROR".to_owned()), "{told:?}");
+    let reported = world.events();
+    assert!(reported.contains(&"OrderRejected second INTERNAL_ERROR".to_owned()), "{reported:?}");
     assert_eq!(world.sent.iter().filter(|sent| sent.as_str() == "new").count(), 1);
 }

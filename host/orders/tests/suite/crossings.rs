@@ -1,5 +1,6 @@
-//! Crossings that random play has found: each is a way in which an order that works counted as over, or one
-//! that is over as working.
+//! Crossings that random play has found.
+//!
+//! In each, an order that works counted as ended, or an ended order as working.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use crate::world::{World, limit_buy};
 
 fn world(phase: OrderPhase) -> World {
     let mut world = World::ready(DeskRules { phase, ..DeskRules::default() }, false);
-    world.told.clear();
+    world.reported.clear();
     world
 }
 
@@ -23,7 +24,7 @@ fn placed(world: &mut World, shares: u64) {
     world.events();
 }
 
-/// Time for a list that says what became of what is unknown.
+/// Passes time for a list that resolves unknown outcomes.
 fn wait(world: &mut World) {
     for _ in 0..60 {
         world.pass(Duration::from_millis(200));
@@ -32,14 +33,14 @@ fn wait(world: &mut World) {
     }
 }
 
-/// Where the order stands: it is sent again, which sends nothing.
+/// State of the order: a resend of it, which sends no request, has it in its reply.
 fn status(world: &mut World, shares: u64) -> String {
     let sent = world.sent.len();
     world.submit(&limit_buy("a", shares, "2500"));
-    let told = world.json("SubmitOrderResult");
-    assert_eq!((told["outcome"].as_str(), world.sent.len()), (Some("IdempotentReplay"), sent));
-    world.told.clear();
-    told["status"].as_str().unwrap().to_owned()
+    let reported = world.json("SubmitOrderResult");
+    assert_eq!((reported["outcome"].as_str(), world.sent.len()), (Some("IdempotentReplay"), sent));
+    world.reported.clear();
+    reported["status"].as_str().unwrap().to_owned()
 }
 
 /// Specification 4, P27, P28: the fill comes before the answer by which the order has more shares.
@@ -74,7 +75,7 @@ fn a_fill_that_crosses_a_change_to_more_shares_ends_nothing() {
     }
 }
 
-/// The change was too late: the order is filled, and that is told.
+/// The change was too late: the order is filled, and that is reported.
 #[test]
 fn a_fill_that_crosses_a_change_that_is_refused_ends_the_order() {
     for is_lost in [false, true] {
@@ -89,13 +90,13 @@ fn a_fill_that_crosses_a_change_that_is_refused_ends_the_order() {
         } else {
             world.answer_all();
         }
-        let told = world.events();
-        assert!(told.contains(&"OrderFilled a 1000".to_owned()), "{told:?}");
+        let reported = world.events();
+        assert!(reported.contains(&"OrderFilled a 1000".to_owned()), "{reported:?}");
         assert_eq!(status(&mut world, 100), "FILLED");
     }
 }
 
-/// The log does not tell changes: the list does, and fills wait for it.
+/// The log does not record changes. The list has them, and fills wait for it.
 #[test]
 fn an_order_that_was_changed_before_a_restart_has_the_shares_of_the_list() {
     for (shares, changed, filled, left, state) in
@@ -107,9 +108,9 @@ fn an_order_that_was_changed_before_a_restart_has_the_shares_of_the_list() {
         world.answer_all();
         world.restart(true);
         world.broker.fill("1000", filled);
-        world.told.clear();
+        world.reported.clear();
         world.login_again();
-        // The login, and not its list.
+        // The login is answered, its list is not.
         world.answer();
         world.connect();
         world.deliver_all();
@@ -121,9 +122,9 @@ fn an_order_that_was_changed_before_a_restart_has_the_shares_of_the_list() {
     }
 }
 
-/// Where no notice tells fills, the list says that nothing is left to cancel or to change.
+/// Without notices of fills, the list shows that nothing is left to cancel or to change.
 #[test]
-fn what_was_asked_of_an_order_ends_when_the_list_has_it_filled() {
+fn a_pending_operation_ends_when_the_list_has_the_order_filled() {
     for is_cancel in [false, true] {
         let mut world = world(OrderPhase::O1);
         placed(&mut world, 100);
@@ -136,15 +137,15 @@ fn what_was_asked_of_an_order_ends_when_the_list_has_it_filled() {
         world.broker.fill("1000", 100);
         assert!(status(&mut world, 100).starts_with("PENDING"));
         wait(&mut world);
-        let told = world.json("OrderRejected");
-        let text = told["reason_text"].as_str().unwrap();
+        let reported = world.json("OrderRejected");
+        let text = reported["reason_text"].as_str().unwrap();
         assert!(text.ends_with("_NOT_DONE: the broker's list has the order filled"), "{text}");
         assert_eq!(status(&mut world, 100), "FILLED", "by the list's word; no fill was told");
         assert!(!world.events().iter().any(|event| event.starts_with("OrderFilled")));
     }
 }
 
-/// Somebody else gives the order more shares; the fill comes before the list that tells how many.
+/// The order gets more shares elsewhere; the fill comes before the list with their number.
 #[test]
 fn a_fill_that_follows_a_change_elsewhere_ends_nothing() {
     let mut world = world(OrderPhase::O2);
@@ -165,7 +166,7 @@ fn a_fill_that_follows_a_change_elsewhere_ends_nothing() {
     assert_eq!(status(&mut world, 100), "FILLED");
 }
 
-/// Where no list comes, the fill is told all the same: late rather than never.
+/// Without a list the fill is reported all the same: late rather than never.
 #[test]
 fn a_fill_waits_for_a_list_no_longer_than_for_an_answer() {
     let mut world = world(OrderPhase::O2);

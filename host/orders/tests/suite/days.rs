@@ -1,5 +1,6 @@
-//! Orders that live on to another day than that of their submit (specification 4, P23, P28): with a date of
-//! their own, or placed in the evening for the next business day.
+//! Orders that live on to another day than that of their submit (specification 4, P23, P28).
+//!
+//! They have an expiry date, or were placed in the evening for the next business day.
 
 use std::time::Duration;
 
@@ -22,14 +23,14 @@ fn dated(id: &str, quantity: u64) -> SubmitOrderRequest {
     order
 }
 
-/// How an order of Friday comes to Tuesday, 2026-11-24, 09:30 in Japan.
+/// How an order of Friday lives on to Tuesday, 2026-11-24, 09:30 in Japan.
 #[derive(Debug, Clone, Copy)]
 enum Carried {
-    /// With a date of its own.
+    /// With an expiry date.
     Dated,
     /// Placed in the evening, when the broker takes orders for the next business day.
     Evening,
-    /// Placed elsewhere, with a date of its own.
+    /// Placed elsewhere, with an expiry date.
     Foreign,
 }
 
@@ -79,7 +80,7 @@ impl Carried {
             world.restart(false);
         }
         world.pass(Duration::from_nanos(tuesday.nanos() - world.wall.nanos()));
-        world.told.clear();
+        world.reported.clear();
         world
     }
 }
@@ -93,13 +94,13 @@ fn settle(world: &mut World) {
 }
 
 fn filled(world: &mut World) -> Vec<String> {
-    let told = world.events();
-    told.into_iter().filter(|one| !one.contains("List") && one.starts_with("Order")).collect()
+    let reported = world.events();
+    reported.into_iter().filter(|one| !one.contains("List") && one.starts_with("Order")).collect()
 }
 
-/// What the broker tells again is known, and the id stays that order's, while its last day lasts.
+/// Repeated notices of the broker are known, and the id stays that order's on its last day, too.
 #[test]
-fn a_fill_of_an_order_of_an_earlier_day_is_told_once() {
+fn a_fill_of_an_order_of_an_earlier_day_is_reported_once() {
     for carried in CARRIED {
         for restarts in [false, true] {
             let mut world = carried.world(restarts);
@@ -109,14 +110,14 @@ fn a_fill_of_an_order_of_an_earlier_day_is_told_once() {
             world.broker.fill("1000", 300);
             settle(&mut world);
             let id = if matches!(carried, Carried::Foreign) { "" } else { "g " };
-            let told = filled(&mut world);
-            assert_eq!(told, [format!("OrderFilled {id}1000")], "{carried:?} {restarts}");
+            let reported = filled(&mut world);
+            assert_eq!(reported, [format!("OrderFilled {id}1000")], "{carried:?} {restarts}");
             for _ in 0..2 {
                 world.disconnect();
                 world.connect();
                 settle(&mut world);
-                let told = filled(&mut world);
-                assert!(told.is_empty(), "{carried:?} {restarts}: {told:?}");
+                let reported = filled(&mut world);
+                assert!(reported.is_empty(), "{carried:?} {restarts}: {reported:?}");
             }
             world.list(OrderListFilter::default());
             world.answer_all();
@@ -127,12 +128,12 @@ fn a_fill_of_an_order_of_an_earlier_day_is_told_once() {
             }
             world.events();
             world.submit(&carried.order());
-            let told = world.json("SubmitOrderResult");
+            let reported = world.json("SubmitOrderResult");
             assert_eq!(
-                (&told["outcome"], &told["status"]),
+                (&reported["outcome"], &reported["status"]),
                 (&"IdempotentReplay".into(), &"FILLED".into())
             );
-            // The day after, the id is free, and a broker that still tells the fill tells nothing new.
+            // On the next day the id is free, and a repeated notice of the fill has no effect.
             world.pass(DAY);
             world.pass(Duration::from_secs(60));
             world.events();
@@ -142,9 +143,9 @@ fn a_fill_of_an_order_of_an_earlier_day_is_told_once() {
             world.disconnect();
             world.connect();
             settle(&mut world);
-            let told = filled(&mut world);
+            let reported = filled(&mut world);
             assert_eq!(
-                told,
+                reported,
                 ["OrderSubmitted g", "OrderAccepted g 1001"],
                 "{carried:?} {restarts}"
             );
@@ -186,21 +187,21 @@ fn no_order_of_notices_and_list_makes_a_difference_to_an_order_of_an_earlier_day
                         None => world.answer_all(),
                     }
                 }
-                let told = outcome(&mut world);
-                let fills = told.0.keys().filter(|one| one.starts_with("OrderFilled")).count();
+                let reported = outcome(&mut world);
+                let fills = reported.0.keys().filter(|one| one.starts_with("OrderFilled")).count();
                 let ends = usize::from(!is_filled && !matches!(carried, Carried::Foreign));
                 let name = format!("{carried:?} {restarts} {is_filled} {order:?}");
-                assert_eq!(fills, if is_filled { 3 } else { 2 }, "{name}: {told:?}");
-                assert!(told.0.values().all(|times| *times == 1), "{name}: {told:?}");
-                assert_eq!(told.0.len(), fills + ends, "{name}: {told:?}");
-                assert_eq!(&told, expected.get_or_insert_with(|| told.clone()), "{name}");
+                assert_eq!(fills, if is_filled { 3 } else { 2 }, "{name}: {reported:?}");
+                assert!(reported.0.values().all(|times| *times == 1), "{name}: {reported:?}");
+                assert_eq!(reported.0.len(), fills + ends, "{name}: {reported:?}");
+                assert_eq!(&reported, expected.get_or_insert_with(|| reported.clone()), "{name}");
             }
         }
     }
 }
 
-/// After a restart no notice tells what was filled on a day before: that is told once, and in the end the
-/// order stands as the broker has it, without a fill that nobody told.
+/// After a restart no notice repeats the fills of an earlier day: that is reported once. In the end the order
+/// has the broker's state, without an invented fill.
 #[test]
 fn fills_of_days_before_are_missing_after_a_restart_and_the_order_ends_as_listed() {
     for carried in CARRIED {
@@ -215,34 +216,34 @@ fn fills_of_days_before_are_missing_after_a_restart_and_the_order_ends_as_listed
             settle(&mut world);
             settle(&mut world);
             let missing = format!("OrderDiscrepancy {id}1000 fills_missing");
-            let told = filled(&mut world);
-            assert_eq!(told, vec![missing; usize::from(restarts)], "{carried:?}");
+            let reported = filled(&mut world);
+            assert_eq!(reported, vec![missing; usize::from(restarts)], "{carried:?}");
             for left in [1, 0] {
                 world.broker.fill("1000", if left == 1 || restarts { 100 } else { 200 });
                 settle(&mut world);
-                let told = filled(&mut world);
-                assert_eq!(told, [format!("OrderFilled {id}1000")], "{carried:?} {restarts}");
+                let reported = filled(&mut world);
+                assert_eq!(reported, [format!("OrderFilled {id}1000")], "{carried:?} {restarts}");
             }
             assert_eq!(world.broker.orders["1000"].status, OrderStatus::Filled);
             world.password("0000");
             world.cancel(None, Some("1000"));
-            let told = world.json("OrderRejected");
+            let reported = world.json("OrderRejected");
             assert_eq!(
-                told["reason_text"],
+                reported["reason_text"],
                 "ORDER_STATE: the order is FILLED and takes no change or cancel now",
                 "{carried:?} {restarts}"
             );
             world.events();
             settle(&mut world);
-            let told = world.events();
-            assert!(told.is_empty(), "{carried:?} {restarts}: {told:?}");
+            let reported = world.events();
+            assert!(reported.is_empty(), "{carried:?} {restarts}: {reported:?}");
         }
     }
 }
 
-/// A list is often quicker than the notice of what it has: that is no discrepancy.
+/// A list often arrives before the notice of a fill that it has: that is no discrepancy.
 #[test]
-fn a_list_that_is_quicker_than_the_notice_of_a_fill_tells_nothing() {
+fn a_list_before_the_notice_of_a_fill_is_no_discrepancy() {
     let mut world = World::ready(DeskRules::default(), false);
     world.submit(&limit_buy("g", 300, "2500"));
     world.answer_all();
@@ -258,7 +259,7 @@ fn a_list_that_is_quicker_than_the_notice_of_a_fill_tells_nothing() {
     assert_eq!(filled(&mut world), ["OrderFilled g 1000"]);
 }
 
-/// Where no notices are taken, the list alone says that an order is filled.
+/// If no notices are taken, only the list shows that an order is filled.
 #[test]
 fn without_notices_an_order_is_filled_as_listed() {
     let rules = DeskRules { phase: OrderPhase::O1, ..DeskRules::default() };
@@ -275,7 +276,7 @@ fn without_notices_an_order_is_filled_as_listed() {
     assert_eq!(world.json("SubmitOrderResult")["status"], "FILLED");
 }
 
-/// What the broker lists no longer is held against nothing.
+/// An order that the broker no longer lists is compared with nothing.
 #[test]
 fn an_order_that_ended_on_a_day_before_is_forgotten_without_a_word() {
     let mut world = World::ready(DeskRules::default(), false);
@@ -289,16 +290,16 @@ fn an_order_that_ended_on_a_day_before_is_forgotten_without_a_word() {
     world.broker.orders.clear();
     world.broker.notices.clear();
     world.pass(4 * DAY);
-    world.told.clear();
+    world.reported.clear();
     world.log_in();
     settle(&mut world);
     world.pass(Duration::from_secs(60));
     settle(&mut world);
     assert!(filled(&mut world).is_empty());
-    // Its number is another order's now.
+    // Its number belongs to another order now.
     world.password("0000");
     world.submit(&limit_buy("a", 200, "2500"));
     world.answer_all();
-    let told = filled(&mut world);
-    assert_eq!(told, ["OrderSubmitted a", "OrderAccepted a 1000"]);
+    let reported = filled(&mut world);
+    assert_eq!(reported, ["OrderSubmitted a", "OrderAccepted a 1000"]);
 }

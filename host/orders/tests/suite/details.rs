@@ -1,5 +1,6 @@
-//! Fills that a list has and no notice told: the order's details have their prices. Told by whatever came
-//! first, each counts once.
+//! Fills that a list has and no notice reported: the order's details have their prices.
+//!
+//! Each fill counts once, whatever reports it first.
 
 use std::time::Duration;
 
@@ -19,19 +20,19 @@ fn rules() -> DeskRules {
     DeskRules { phase: OrderPhase::O2, ..DeskRules::default() }
 }
 
-/// A desk with an order `a` for so many shares, number 1000, whose notices were told.
+/// A desk with an order `a` for so many shares, number 1000, whose notices were delivered.
 fn placed(shares: u64) -> World {
     let mut world = World::with_details(rules());
     world.submit(&limit_buy("a", shares, "2600"));
     world.answer_all();
     world.deliver_all();
     settle(&mut world);
-    world.told.clear();
+    world.reported.clear();
     world.sent.clear();
     world
 }
 
-/// Time passes and all is answered; notices stay where they are.
+/// Passes time and answers all requests; notices stay in the stream.
 fn settle(world: &mut World) {
     for _ in 0..100 {
         world.pass(Duration::from_millis(200));
@@ -39,22 +40,22 @@ fn settle(world: &mut World) {
     }
 }
 
-/// A list is asked for, and everything that comes of it happens.
+/// Requests a list, and handles everything that follows.
 fn look(world: &mut World) {
     world.list(OrderListFilter::default());
     world.answer_all();
     settle(world);
 }
 
-/// The stream loses what the broker has told so far.
+/// The stream loses the broker's notices so far.
 fn lose_notices(world: &mut World) {
     world.broker.notices.clear();
     world.streamed = 0;
 }
 
-/// Fills as they were told: shares, price, all so far, what is left.
+/// The fills that were reported: shares, price, sum of all so far, shares left.
 fn fills(world: &World) -> Vec<[String; 4]> {
-    let all = world.told.iter().map(|(_, event)| serde_json::to_value(event).unwrap());
+    let all = world.reported.iter().map(|(_, event)| serde_json::to_value(event).unwrap());
     all.filter(|event| event["event"] == "OrderFilled")
         .map(|event| {
             ["last_qty", "last_price", "cumulative_qty", "leaves_qty"]
@@ -63,7 +64,7 @@ fn fills(world: &World) -> Vec<[String; 4]> {
         .collect()
 }
 
-fn fills_told(world: &World) -> usize {
+fn fills_reported(world: &World) -> usize {
     fills(world).len()
 }
 
@@ -76,12 +77,12 @@ fn count(world: &World, name: &str) -> usize {
 }
 
 fn missing(world: &mut World) -> usize {
-    let told = world.events();
-    told.iter().filter(|event| event.contains("fills_missing")).count()
+    let reported = world.events();
+    reported.iter().filter(|event| event.contains("fills_missing")).count()
 }
 
 #[test]
-fn fills_that_the_stream_lost_are_told_with_their_prices() {
+fn fills_that_the_stream_lost_are_reported_with_their_prices() {
     let mut world = placed(300);
     world.broker.fill_at("1000", 100, "2501");
     world.broker.fill_at("1000", 200, "2502.5");
@@ -92,10 +93,10 @@ fn fills_that_the_stream_lost_are_told_with_their_prices() {
         [fill(["100", "2501", "100", "200"]), fill(["200", "2502.5", "300", "0"])]
     );
     assert_eq!(count(&world, "detail"), 1);
-    let told = world.json("OrderFilled");
-    assert_eq!((&told["client_order_id"], &told["trade_id"]), (&"a".into(), &"D2".into()));
+    let reported = world.json("OrderFilled");
+    assert_eq!((&reported["client_order_id"], &reported["trade_id"]), (&"a".into(), &"D2".into()));
     assert_eq!(missing(&mut world), 0);
-    // It is filled: nothing is asked any more.
+    // It is filled: nothing more is requested.
     world.submit(&limit_buy("a", 300, "2600"));
     assert_eq!(world.json("SubmitOrderResult")["status"], "FILLED");
     world.sent.clear();
@@ -103,9 +104,9 @@ fn fills_that_the_stream_lost_are_told_with_their_prices() {
     assert_eq!((count(&world, "detail"), fills(&world).len()), (0, 0));
 }
 
-/// A list that is quicker than the notice does not ask for details.
+/// A list that arrives before the notice requests no details.
 #[test]
-fn details_are_asked_for_only_once_the_notice_has_had_its_time() {
+fn details_are_requested_only_after_the_notice_has_had_its_time() {
     let mut world = placed(300);
     world.broker.fill_at("1000", 100, "2501");
     world.list(OrderListFilter::default());
@@ -117,9 +118,9 @@ fn details_are_asked_for_only_once_the_notice_has_had_its_time() {
     assert_eq!((fills(&world).len(), count(&world, "detail")), (1, 0));
 }
 
-/// A notice that comes after the details is of a fill that was told.
+/// A notice that arrives after the details is of a fill that was reported.
 #[test]
-fn a_notice_that_comes_late_is_the_fill_that_the_details_told() {
+fn a_late_notice_is_the_fill_that_the_details_reported() {
     let mut world = placed(400);
     for price in ["2501", "2501", "2502"] {
         world.broker.fill_at("1000", 100, price);
@@ -131,7 +132,7 @@ fn a_notice_that_comes_late_is_the_fill_that_the_details_told() {
     world.connect();
     world.deliver_all();
     assert_eq!(fills(&world).len(), 3, "each once");
-    // One like the others is told by its own notice.
+    // A fill like the others is reported by its own notice.
     world.broker.fill_at("1000", 100, "2501");
     world.deliver_all();
     settle(&mut world);
@@ -139,7 +140,7 @@ fn a_notice_that_comes_late_is_the_fill_that_the_details_told() {
     assert_eq!((fills(&world).len(), missing(&mut world)), (4, 0));
 }
 
-/// The details have no numbers: where a notice is taken for the fill that it is not, a later list finds it.
+/// Details have no numbers: if a notice is taken for the wrong fill, a later list shows it.
 #[test]
 fn equal_fills_of_which_one_notice_is_lost_come_to_their_number() {
     let mut world = placed(300);
@@ -154,7 +155,7 @@ fn equal_fills_of_which_one_notice_is_lost_come_to_their_number() {
     assert_eq!((fills(&world).len(), missing(&mut world)), (2, 0));
 }
 
-/// Whatever of stream, lists and details tells a fill first, and in whatever order they come.
+/// Stream, lists and details report the fills in every order.
 #[test]
 fn each_fill_counts_once_in_every_order_of_notices_and_lists() {
     let prices = ["2501", "2501", "2502"];
@@ -168,7 +169,7 @@ fn each_fill_counts_once_in_every_order_of_notices_and_lists() {
             let notices: Vec<_> = world.stream.drain(..).collect();
             assert_eq!(notices.len(), prices.len());
             if let Some(lost) = lost {
-                // The broker does not tell it again either.
+                // The broker does not send the notice again either.
                 world.broker.notices.remove(world.broker.notices.len() - prices.len() + lost);
                 world.streamed = world.broker.notices.len();
             }
@@ -183,16 +184,16 @@ fn each_fill_counts_once_in_every_order_of_notices_and_lists() {
                 }
             }
             look(&mut world);
-            let mut told: Vec<String> =
+            let mut reported: Vec<String> =
                 fills(&world).into_iter().map(|one| one[1].clone()).collect();
-            told.sort();
-            assert_eq!(told, prices, "{lost:?} {order:?}");
+            reported.sort();
+            assert_eq!(reported, prices, "{lost:?} {order:?}");
             assert_eq!(missing(&mut world), 0, "{lost:?} {order:?}");
         }
     }
 }
 
-/// Only what the details do not have either is missing, after some questions.
+/// Only fills that the details lack, too, are missing, after some requests.
 #[test]
 fn what_the_details_do_not_have_is_missing() {
     for fails in ["short", "refused", "lost", "other order", "no rows"] {
@@ -222,11 +223,11 @@ fn what_the_details_do_not_have_is_missing() {
                 world.list(OrderListFilter::default());
             }
         }
-        // What contradicts the question is not asked for again.
+        // Details that contradict the request are not requested again.
         let tries = if fails == "other order" { 1 } else { DETAILS_TRIES_MAX as usize };
         assert_eq!(count(&world, "detail"), tries, "{fails}");
-        let told = world.json("OrderDiscrepancy");
-        let text = told["message"].as_str().unwrap();
+        let reported = world.json("OrderDiscrepancy");
+        let text = reported["message"].as_str().unwrap();
         assert!(
             text.starts_with("the list has 100 shares filled, the engine has reported 0; "),
             "{fails}: {text}"
@@ -235,7 +236,7 @@ fn what_the_details_do_not_have_is_missing() {
     }
 }
 
-/// Details as the broker may have them: of an order, with more fields, and with fills of shares, price and time.
+/// Details that a broker may send: of an order, with more fields, and with fills of shares, price and time.
 fn details(number: Option<&str>, more: &[(&str, &str)], fills: &[(&str, &str, u64)]) -> Answered {
     let fields = number.into_iter().map(|number| Field::new("number", number));
     let more = more.iter().map(|(name, value)| Field::new(*name, *value));
@@ -248,7 +249,7 @@ fn details(number: Option<&str>, more: &[(&str, &str)], fills: &[(&str, &str, u6
     answered
 }
 
-/// Lists are asked for, and details are answered so.
+/// Requests lists, and answers requests for details with `answered`.
 fn look_with(world: &mut World, looks: usize, answered: &Answered) {
     for _ in 0..looks {
         world.list(OrderListFilter::default());
@@ -264,9 +265,9 @@ fn look_with(world: &mut World, looks: usize, answered: &Answered) {
     }
 }
 
-/// Nothing of details that do not fit is told as a fill; that shares are missing is told once, with the reason.
+/// Details that do not fit report no fill; the missing shares are reported once, with the reason.
 #[test]
-fn details_that_do_not_fit_their_order_tell_nothing() {
+fn details_that_do_not_fit_their_order_report_nothing() {
     let own = Some("1000");
     let at = MORNING.nanos();
     let fills = |price| vec![("100", price, at)];
@@ -293,28 +294,31 @@ fn details_that_do_not_fit_their_order_tell_nothing() {
         world.broker.fill_at("1000", 100, "2501");
         lose_notices(&mut world);
         look_with(&mut world, 12, &details(number, &more, &lie));
-        let told = world.json("OrderDiscrepancy");
-        let text = told["message"].as_str().unwrap_or_default().to_owned();
+        let reported = world.json("OrderDiscrepancy");
+        let text = reported["message"].as_str().unwrap_or_default().to_owned();
         assert!(text.contains(why), "{why}: {text}");
-        assert_eq!((fills_told(&world), missing(&mut world)), (0, 1), "{why}");
+        assert_eq!((fills_reported(&world), missing(&mut world)), (0, 1), "{why}");
     }
-    // The same without a lie; blanks say nothing.
+    // The same without a contradiction; blanks mean nothing.
     for more in [of.to_vec(), vec![("sIssueCode", " "), ("sYakuzyouSuryou", "")], Vec::new()] {
         let mut world = placed(300);
         world.broker.fill_at("1000", 100, "2501");
         lose_notices(&mut world);
-        // A time that is still to come is that of the receipt.
+        // A time in the future is replaced by the time of the receipt.
         let day = 86_400_000_000_000;
         look_with(&mut world, 2, &details(own, &more, &[("100", "2600", at + day)]));
-        let told = world.json("OrderFilled");
-        assert_eq!((&told["last_price"], &told["cumulative_qty"]), (&"2600".into(), &"100".into()));
-        let (ts, now) = (told["ts_event_ms"].as_u64().unwrap(), world.wall.millis());
+        let reported = world.json("OrderFilled");
+        assert_eq!(
+            (&reported["last_price"], &reported["cumulative_qty"]),
+            (&"2600".into(), &"100".into())
+        );
+        let (ts, now) = (reported["ts_event_ms"].as_u64().unwrap(), world.wall.millis());
         assert!((MORNING.millis()..=now).contains(&ts), "{ts}");
         assert_eq!(missing(&mut world), 0);
     }
 }
 
-/// Fills of before a change were within the limit that the order had then.
+/// Fills from before a change were within the limit that the order had then.
 #[test]
 fn a_fill_at_the_limit_of_before_a_change_is_none_that_is_worse() {
     let mut world = placed(300);
@@ -329,7 +333,7 @@ fn a_fill_at_the_limit_of_before_a_change_is_none_that_is_worse() {
 /// A sell order is filled at its limit or above, and one without a limit anywhere.
 #[test]
 fn what_is_worse_depends_on_side_and_type() {
-    for (side, order_type, price, is_told) in [
+    for (side, order_type, price, is_reported) in [
         (OrderSide::Sell, OrderType::Limit, "2499.5", false),
         (OrderSide::Sell, OrderType::Limit, "2500", true),
         (OrderSide::Buy, OrderType::Market, "9000", true),
@@ -345,13 +349,17 @@ fn what_is_worse_depends_on_side_and_type() {
         world.broker.fill_at("1000", 100, price);
         lose_notices(&mut world);
         look(&mut world);
-        assert_eq!(fills(&world).len(), usize::from(is_told), "{side:?} {order_type:?} {price}");
+        assert_eq!(
+            fills(&world).len(),
+            usize::from(is_reported),
+            "{side:?} {order_type:?} {price}"
+        );
     }
 }
 
-/// Shares that details told count once, whatever a notice that comes later says of their price and their parts.
+/// Shares that details reported count once, whatever price and parts a later notice has.
 #[test]
-fn shares_that_details_told_are_those_of_later_notices() {
+fn shares_that_details_reported_are_those_of_later_notices() {
     for (parts, notices, conflicts) in [
         (vec![("50", "2501"), ("50", "2501")], vec![(100, "2505")], 1),
         (vec![("100", "2501")], vec![(50, "2501"), (50, "2501")], 0),
@@ -367,22 +375,22 @@ fn shares_that_details_told_are_those_of_later_notices() {
         for _ in 0..2 {
             world.deliver_all();
             look_with(&mut world, 1, &details(Some("1000"), &[], &parts));
-            // The broker tells all once more.
+            // The broker sends all notices once more.
             world.disconnect();
             world.connect();
         }
         assert_eq!(fills(&world).len(), parts.len(), "{notices:?}");
         assert_eq!(fills(&world).last().unwrap()[2], "100", "{notices:?}");
-        let told = world.events().into_iter().filter(|one| one.contains("fill_conflict"));
-        assert_eq!(told.count(), conflicts, "{notices:?}");
-        // Used up: the next one is told by its own notice.
+        let reported = world.events().into_iter().filter(|one| one.contains("fill_conflict"));
+        assert_eq!(reported.count(), conflicts, "{notices:?}");
+        // All are matched: the next one is reported by its own notice.
         world.broker.fill_at("1000", 200, "2502");
         world.deliver_all();
         assert_eq!(fills(&world), [fill(["200", "2502", "300", "0"])], "{notices:?}");
     }
 }
 
-/// A notice of another fill than the lost one: the list has more shares, and the details tell whose they are.
+/// A notice of another fill than the lost one: the list has more shares, and the details show whose they are.
 #[test]
 fn a_fill_that_was_taken_for_a_lost_one_comes_by_the_details() {
     let mut world = placed(1_000);
@@ -394,16 +402,16 @@ fn a_fill_that_was_taken_for_a_lost_one_comes_by_the_details() {
     assert_eq!(fills(&world).len(), 1);
     look(&mut world);
     assert_eq!(fills(&world).last().unwrap(), &fill(["300", "2502", "400", "600"]));
-    // From now on notices are told at once.
+    // From now on notices are reported at once.
     world.broker.fill_at("1000", 200, "2503");
     world.deliver_all();
     assert_eq!(fills(&world).last().unwrap(), &fill(["200", "2503", "600", "400"]));
     look(&mut world);
-    let told = world.events();
-    assert!(!told.iter().any(|one| one.starts_with("OrderDiscrepancy")), "{told:?}");
+    let reported = world.events();
+    assert!(!reported.iter().any(|one| one.starts_with("OrderDiscrepancy")), "{reported:?}");
 }
 
-/// Nobody waits for details: everything else goes first, and after a failure none are asked for for a while.
+/// No client waits for details: all else goes first, and after a failure none are requested for a while.
 #[test]
 fn details_never_stand_before_what_somebody_waits_for() {
     let mut world = placed(300);
@@ -427,7 +435,7 @@ fn details_never_stand_before_what_somebody_waits_for() {
         world.answer();
     }
     assert!(is_detail(&world));
-    // Two more wait; what comes now goes before them.
+    // Two more are queued; new requests go before them.
     world.list(OrderListFilter::default());
     world.balances(true);
     world.cancel(Some("c"), None);
@@ -455,7 +463,7 @@ fn details_never_stand_before_what_somebody_waits_for() {
     assert_eq!((fills(&world).len(), missing(&mut world)), (3, 0));
 }
 
-/// While a cancel of many waits for its lists no details are asked for.
+/// While a cancel of many waits for its lists no details are requested.
 #[test]
 fn details_wait_for_cancels_of_many() {
     let mut world = placed(300);
@@ -467,7 +475,7 @@ fn details_wait_for_cancels_of_many() {
             let is_cancel = matches!(&world.in_flight,
                 Some(InFlight::Request { request, .. }) if request.id.starts_with("cancel"));
             match is_cancel {
-                // It is lost, so that the order works on.
+                // Its answer is lost, so that the order works on.
                 true => world.lose(false),
                 false => world.answer(),
             }
@@ -477,9 +485,9 @@ fn details_wait_for_cancels_of_many() {
     }
 }
 
-/// Details that contradict a notice tell nothing.
+/// Details that contradict a notice report nothing.
 #[test]
-fn details_without_a_fill_that_a_notice_told_are_not_taken() {
+fn details_without_a_fill_that_a_notice_reported_are_not_taken() {
     let mut world = placed(300);
     world.broker.fill_at("1000", 100, "2501");
     world.deliver_all();
@@ -492,9 +500,9 @@ fn details_without_a_fill_that_a_notice_told_are_not_taken() {
     assert_eq!((fills(&world).len(), missing(&mut world)), (1, 1));
 }
 
-/// A fill that is found after its order has ended is told, and the order stays as it is.
+/// A fill that is found after its order has ended is reported, and the order stays as it is.
 #[test]
-fn a_lost_fill_of_a_cancelled_order_is_told() {
+fn a_lost_fill_of_a_cancelled_order_is_reported() {
     let mut world = placed(300);
     world.broker.fill_at("1000", 100, "2501");
     world.broker.end("1000", OrderStatus::Canceled);
@@ -505,9 +513,9 @@ fn a_lost_fill_of_a_cancelled_order_is_told() {
     assert_eq!(world.json("SubmitOrderResult")["status"], "CANCELED");
 }
 
-/// What waits is asked for before details, and a session that ends takes them along.
+/// Queued requests go before details, and a session that ends drops the details.
 #[test]
-fn details_end_with_the_session_and_are_asked_for_in_the_next() {
+fn details_end_with_the_session_and_are_requested_in_the_next() {
     let mut world = placed(300);
     world.broker.fill_at("1000", 100, "2501");
     lose_notices(&mut world);
@@ -530,9 +538,10 @@ fn details_end_with_the_session_and_are_asked_for_in_the_next() {
     assert_eq!(missing(&mut world), 0);
 }
 
-/// P130: what details told before a kill is not told again, neither by a notice that comes late nor by details.
+/// P130: fills that details reported before a kill are not reported again, neither by a late notice nor by
+/// details.
 #[test]
-fn p130_fills_that_details_told_before_a_kill_are_not_told_again() {
+fn p130_fills_that_details_reported_before_a_kill_are_not_reported_again() {
     for is_lost in [true, false] {
         let mut world = placed(300);
         world.broker.fill_at("1000", 100, "2501");
@@ -541,14 +550,14 @@ fn p130_fills_that_details_told_before_a_kill_are_not_told_again() {
         }
         look(&mut world);
         assert_eq!(fills(&world).len(), 1, "{is_lost}");
-        world.told.clear();
+        world.reported.clear();
         world.restart(false);
         world.log_in();
         settle(&mut world);
         world.deliver_all();
         look(&mut world);
         assert_eq!((fills(&world).len(), missing(&mut world)), (0, 0), "{is_lost}");
-        // The next one is told, under a number that no other has.
+        // The next one is reported, under a number of its own.
         world.broker.fill_at("1000", 200, "2502");
         lose_notices(&mut world);
         look(&mut world);

@@ -1,4 +1,4 @@
-//! A dialect without a component: the fields of a request are the words of an order.
+//! A dialect without a component: the fields of a request are the fields of an order.
 
 use domain::fault::Identity;
 use domain::order_mapping::{
@@ -24,14 +24,14 @@ impl PlainDialect {
 }
 
 impl PlainDialect {
-    /// One that can ask for the fills of an order.
+    /// One with a request for the fills of an order.
     pub(crate) fn with_details(refused_change_rejects: bool) -> Self {
         let mut made = Self::new(refused_change_rejects);
         made.0.fill_rows = Some("fills".to_owned());
         made
     }
 
-    /// One that is made for hosts.
+    /// One that is made for these hosts.
     pub(crate) fn made_for(hosts: &[&str]) -> Self {
         let mut made = Self::new(false);
         made.0.hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
@@ -243,7 +243,7 @@ impl OrderMapping for PlainDialect {
     }
 }
 
-/// The business day, where a test tells one.
+/// The business day, if a test has one.
 fn day_of(fields: &[Field]) -> Option<ShortText> {
     Some(named(fields, "day")).filter(|day| !day.is_empty()).map(Into::into)
 }

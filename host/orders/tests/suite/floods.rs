@@ -1,4 +1,4 @@
-//! A broker that says much that nobody can read: clients hear how much, not all of it.
+//! A broker that sends much unreadable data: clients get a count of it, not all of it.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use crate::world::{World, limit_buy};
 fn world() -> World {
     let rules = DeskRules { phase: OrderPhase::O2, ..DeskRules::default() };
     let mut world = World::ready(rules, false);
-    world.told.clear();
+    world.reported.clear();
     world
 }
 
 /// The discrepancies since the last look, by their messages.
 fn discrepancies(world: &mut World) -> Vec<String> {
-    let told = std::mem::take(&mut world.told).into_iter().map(|(_, event)| event);
-    let told = told.map(|event| serde_json::to_value(event).unwrap());
-    let ours = told.filter(|event| event["event"] == "OrderDiscrepancy");
+    let reported = std::mem::take(&mut world.reported).into_iter().map(|(_, event)| event);
+    let reported = reported.map(|event| serde_json::to_value(event).unwrap());
+    let ours = reported.filter(|event| event["event"] == "OrderDiscrepancy");
     ours.map(|event| event["message"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -34,10 +34,10 @@ fn rows_that_cannot_be_read_are_counted_past_the_first_ones() {
         answered.lists.insert("rows".to_owned(), (0..49_000).map(row).collect());
         answered
     });
-    let told = discrepancies(&mut world);
-    assert_eq!(told.len(), UNREADABLE_ROWS_REPORTED_MAX + 1);
+    let reported = discrepancies(&mut world);
+    assert_eq!(reported.len(), UNREADABLE_ROWS_REPORTED_MAX + 1);
     let more = format!("{} more rows", 49_000 - UNREADABLE_ROWS_REPORTED_MAX);
-    assert!(told.last().unwrap().contains(&more), "{told:?}");
+    assert!(reported.last().unwrap().contains(&more), "{reported:?}");
 }
 
 #[test]
@@ -56,16 +56,19 @@ fn what_cannot_be_read_is_counted_past_so_many_in_a_minute() {
     world.pass(Duration::from_secs(59));
     assert_eq!(discrepancies(&mut world).len(), 0);
     world.pass(Duration::from_secs(1));
-    let told = discrepancies(&mut world);
-    assert!(told.len() == 1 && told[0].starts_with("900 more of this kind"), "{told:?}");
+    let reported = discrepancies(&mut world);
+    assert!(
+        reported.len() == 1 && reported[0].starts_with("900 more of this kind"),
+        "{reported:?}"
+    );
     world.desk.unreadable_frame("no key".to_owned(), world.now());
     world.collect();
     assert_eq!(discrepancies(&mut world), ["no key"], "another minute");
 }
 
-/// What is told of an order is never left out.
+/// Reports about an order of ours are never left out.
 #[test]
-fn the_word_on_an_order_of_ours_is_always_told() {
+fn a_report_about_an_order_of_ours_is_never_left_out() {
     let mut world = world();
     world.submit(&limit_buy("a", 100, "2500"));
     world.answer_all();
@@ -73,8 +76,12 @@ fn the_word_on_an_order_of_ours_is_always_told() {
     for _ in 0..1_000 {
         world.desk.unreadable_frame("no key".to_owned(), now);
     }
-    world.broker.tell("fill-canceled", "1000", vec![]);
+    world.broker.notify("fill-canceled", "1000", vec![]);
     world.deliver_all();
-    let told = discrepancies(&mut world);
-    assert!(told.iter().any(|message| message.contains("took a fill back")), "{}", told.len());
+    let reported = discrepancies(&mut world);
+    assert!(
+        reported.iter().any(|message| message.contains("took a fill back")),
+        "{}",
+        reported.len()
+    );
 }

@@ -1,4 +1,4 @@
-//! What becomes of single commands.
+//! Single commands and their outcomes.
 
 use std::time::Duration;
 
@@ -21,13 +21,13 @@ fn rules() -> DeskRules {
 
 fn world() -> World {
     let mut world = World::ready(rules(), false);
-    world.told.clear();
+    world.reported.clear();
     world
 }
 
 /// Specification 4, P9: events name the command; P10.
 #[test]
-fn an_order_is_written_down_told_and_sent_and_its_answer_told() {
+fn an_order_is_logged_reported_and_sent_and_its_answer_reported() {
     let mut world = world();
     let request_id = world.submit(&limit_buy("a", 100, "2500"));
     assert_eq!(world.log.lines("submit").len(), 1, "before the answer");
@@ -56,11 +56,11 @@ fn an_order_is_written_down_told_and_sent_and_its_answer_told() {
 fn a_venue_is_ready_after_masters_list_and_stream() {
     let mut world = World::new(rules(), false);
     world.submit(&limit_buy("a", 100, "2500"));
-    let told = world.json("OrderRejected");
-    assert_eq!(told["reason_code"], "SESSION_EXPIRED");
-    assert!(told["reason_text"].as_str().unwrap().starts_with("NOT_LOGGED_IN: "));
+    let reported = world.json("OrderRejected");
+    assert_eq!(reported["reason_code"], "SESSION_EXPIRED");
+    assert!(reported["reason_text"].as_str().unwrap().starts_with("NOT_LOGGED_IN: "));
     assert!(world.log.lines("submit").is_empty());
-    world.told.clear();
+    world.reported.clear();
     let now = world.now();
     world.desk.login(Some("login".to_owned()), now);
     world.desk.login(Some("second".to_owned()), now);
@@ -86,16 +86,16 @@ fn a_resend_never_sends_twice() {
     world.events();
     world.submit(&order);
     assert_eq!(world.events(), ["SubmitOrderResult a IdempotentReplay"]);
-    let told = {
+    let reported = {
         world.submit(&order);
         world.json("SubmitOrderResult")
     };
-    assert_eq!(told["warning_code"], "order_status_unknown");
-    assert_eq!(told["status"], "SUBMITTED");
+    assert_eq!(reported["warning_code"], "order_status_unknown");
+    assert_eq!(reported["status"], "SUBMITTED");
     world.events();
     world.submit(&limit_buy("a", 200, "2500"));
     assert_eq!(world.events(), ["Error conflict"]);
-    // Of what cannot be an order nothing of the order with that id is told.
+    // A request that cannot be an order gets no data of the order with that id.
     world.submit(&limit_buy("a", 150, "2500"));
     assert_eq!(world.events(), ["OrderRejected a VALIDATION_ERROR"]);
     world.answer();
@@ -155,7 +155,7 @@ fn two_orders_that_fit_one_row_stay_unknown() {
     world.submit(&limit_buy("a", 100, "2500"));
     world.lose(true);
     world.submit(&limit_buy("b", 100, "2500"));
-    // The list that the first one asked for may be before the second order.
+    // The list that the first one requested may be before the second order.
     while world.in_flight.as_ref().is_some_and(
         |sent| matches!(sent, InFlight::Request { request, .. } if request.id == "list"),
     ) {
@@ -167,16 +167,16 @@ fn two_orders_that_fit_one_row_stay_unknown() {
         world.pass(Duration::from_millis(200));
         world.answer_all();
     }
-    let told = world.events();
-    if told.iter().any(|event| event.starts_with("OrderAccepted a")) {
+    let reported = world.events();
+    if reported.iter().any(|event| event.starts_with("OrderAccepted a")) {
         return;
     }
     assert_eq!(
-        told.iter().filter(|event| event.contains("ambiguous")).count(),
+        reported.iter().filter(|event| event.contains("ambiguous")).count(),
         2,
-        "each once: {told:?}"
+        "each once: {reported:?}"
     );
-    assert!(!told.iter().any(|event| event.contains("OrderRejected")), "{told:?}");
+    assert!(!reported.iter().any(|event| event.contains("OrderRejected")), "{reported:?}");
 }
 
 #[test]
@@ -194,9 +194,9 @@ fn a_row_that_only_seems_too_old_is_no_proof_that_the_order_is_not_there() {
         world.pass(Duration::from_millis(200));
         world.answer_all();
     }
-    let told = world.events();
-    assert!(told.contains(&"OrderDiscrepancy a ambiguous".to_owned()), "{told:?}");
-    assert!(!told.iter().any(|event| event.contains("OrderRejected")), "{told:?}");
+    let reported = world.events();
+    assert!(reported.contains(&"OrderDiscrepancy a ambiguous".to_owned()), "{reported:?}");
+    assert!(!reported.iter().any(|event| event.contains("OrderRejected")), "{reported:?}");
     world.submit(&limit_buy("a", 100, "2500"));
     assert_eq!(world.events(), ["SubmitOrderResult a IdempotentReplay"]);
     assert_eq!(world.broker.placed, 1);
@@ -237,18 +237,18 @@ fn each_end_of_a_call_means_what_the_table_says() {
         assert_eq!(world.events(), [format!("OrderRejected a {code}")], "{name}");
         assert_eq!(world.log.lines("rejected").len(), 1, "{name}");
         let resent = world.submit(&limit_buy("a", 100, "2500"));
-        let told = world.events();
+        let reported = world.events();
         if code == "MARKET_CLOSED" {
-            assert_eq!(told, ["OrderRejected a MARKET_CLOSED"], "refused first: {resent}");
+            assert_eq!(reported, ["OrderRejected a MARKET_CLOSED"], "refused first: {resent}");
             assert_eq!(world.log.lines("rejected").len(), 1);
-            // A list that is answered shows that the broker is there again.
+            // If the broker answers this list, it is reachable again.
             world.list(OrderListFilter::default());
             world.answer_all();
             world.events();
             world.submit(&limit_buy("a", 100, "2500"));
             assert_eq!(world.events(), ["OrderSubmitted a"]);
         } else {
-            assert_eq!(told, ["OrderSubmitted a"], "{name}: the id is free");
+            assert_eq!(reported, ["OrderSubmitted a"], "{name}: the id is free");
         }
     }
 }
@@ -267,9 +267,9 @@ fn a_freeze_ends_what_was_not_sent_and_the_one_it_answered() {
     world.list(OrderListFilter::default());
     world.events();
     world.answer_with(|id| answer(id, "2", vec![]));
-    let told = world.events();
+    let reported = world.events();
     assert_eq!(
-        told,
+        reported,
         [
             "VenueError session_expired",
             "OrderRejected b SESSION_EXPIRED",
@@ -296,7 +296,7 @@ fn a_freeze_ends_what_was_not_sent_and_the_one_it_answered() {
 
 /// Specification 4, P41, P42.
 #[test]
-fn the_second_password_is_asked_for_refused_and_locked() {
+fn the_second_password_is_requested_refused_and_locked() {
     let mut world = World::new(rules(), false);
     world.log_in();
     world.events();
@@ -312,9 +312,9 @@ fn the_second_password_is_asked_for_refused_and_locked() {
         world.events();
         world.submit(&limit_buy("a", 100, "2500"));
         world.answer_with(|id| answer(id, "4", vec![]));
-        let told = world.events();
+        let reported = world.events();
         assert_eq!(
-            told,
+            reported,
             ["OrderSubmitted a", "OrderRejected a SECOND_PASSWORD_INVALID"],
             "{round}"
         );
@@ -360,8 +360,8 @@ fn what_is_not_sent_in_time_never_is_and_a_late_answer_still_counts() {
     world.submit(&limit_buy("b", 100, "2500"));
     world.events();
     world.pass(seconds(30));
-    let told = world.events();
-    assert_eq!(told, ["OrderRejected b INTERNAL_ERROR", "Error INTERNAL_ERROR"]);
+    let reported = world.events();
+    assert_eq!(reported, ["OrderRejected b INTERNAL_ERROR", "Error INTERNAL_ERROR"]);
     world.pass(seconds(5));
     world.answer();
     assert_eq!(world.events(), ["OrderAccepted a 1000"], "and nobody waits for a result");
@@ -386,8 +386,11 @@ fn an_order_is_changed_and_cancelled() {
     world.modify("a", Some("200"), Some("2510.7"));
     assert_eq!(world.events(), ["OrderPendingUpdate a"]);
     world.answer();
-    let told = world.json("OrderUpdated");
-    assert_eq!((told["quantity"].as_str(), told["price"].as_str()), (Some("200"), Some("2510")));
+    let reported = world.json("OrderUpdated");
+    assert_eq!(
+        (reported["quantity"].as_str(), reported["price"].as_str()),
+        (Some("200"), Some("2510"))
+    );
     world.events();
     world.modify("a", None, None);
     assert_eq!(world.events(), ["OrderRejected a VALIDATION_ERROR"]);
@@ -425,9 +428,11 @@ fn a_refused_change_leaves_a_working_order_in_the_end() {
         assert_eq!(world.events(), ["OrderFilled a 1000"]);
         world.pass(Duration::from_millis(200));
         world.answer_all();
-        let told = world.events();
+        let reported = world.events();
         let again: &[&str] = if rejects { &["OrderAccepted a 1000"] } else { &[] };
-        assert!(told.starts_with(&again.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>()));
+        assert!(
+            reported.starts_with(&again.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>())
+        );
         assert!(world.log.lines("rejected").is_empty(), "changes are not logged (P22)");
         world.cancel(Some("a"), None);
         assert_eq!(world.events(), ["OrderPendingCancel a"], "{rejects}");
@@ -490,7 +495,7 @@ fn notices_that_come_early_or_for_foreign_orders_wait_for_what_they_belong_to() 
     let mut world = world();
     world.submit(&limit_buy("a", 300, "2500"));
     world.events();
-    // The broker takes it, fills it, and tells so before it answers.
+    // The broker takes it, fills it, and sends notices before its answer.
     let Some(InFlight::Request { ticket, request, sent_p_no }) = world.in_flight.take() else {
         panic!("sent");
     };
@@ -514,36 +519,36 @@ fn notices_that_come_early_or_for_foreign_orders_wait_for_what_they_belong_to() 
     world.cancel(None, Some("1001"));
     world.answer_all();
     world.deliver_all();
-    let told = world.events();
-    assert_eq!(told, ["OrderPendingCancel", "OrderCanceled 1001"]);
+    let reported = world.events();
+    assert_eq!(reported, ["OrderPendingCancel", "OrderCanceled 1001"]);
 }
 
 #[test]
-fn what_does_not_add_up_is_told_and_nothing_is_made_up() {
+fn discrepancies_are_reported_and_nothing_is_made_up() {
     let mut world = world();
     world.submit(&limit_buy("a", 300, "2500"));
     world.answer_all();
     world.events();
-    // The list has a fill that no notice ever tells.
+    // The list has a fill that no notice ever reports.
     world.broker.orders.get_mut("1000").unwrap().filled = 100;
     for _ in 0..100 {
         world.pass(Duration::from_millis(200));
         world.list(OrderListFilter::default());
         world.answer_all();
     }
-    let told: Vec<String> =
+    let reported: Vec<String> =
         world.events().into_iter().filter(|event| !event.starts_with("OrderList")).collect();
-    assert_eq!(told, ["OrderDiscrepancy a 1000 fills_missing"]);
-    world.broker.tell("fill-canceled", "1000", vec![]);
-    world.broker.tell("canceled", "7777", vec![]);
+    assert_eq!(reported, ["OrderDiscrepancy a 1000 fills_missing"]);
+    world.broker.notify("fill-canceled", "1000", vec![]);
+    world.broker.notify("canceled", "7777", vec![]);
     world.deliver_all();
     for _ in 0..100 {
         world.pass(Duration::from_millis(200));
         world.answer_all();
     }
-    let told = world.events();
+    let reported = world.events();
     assert_eq!(
-        told,
+        reported,
         ["OrderDiscrepancy a 1000 fill_canceled", "OrderDiscrepancy 7777 notice_without_order"]
     );
 }
@@ -566,9 +571,9 @@ fn many_are_cancelled_at_once_or_by_a_filter() {
         world.deliver_all();
         world.pass(Duration::from_millis(200));
     }
-    let told = world.events();
-    assert!(told.contains(&"OrderCanceled s 1002".to_owned()), "{told:?}");
-    assert_eq!(told.last().unwrap(), "CancelAllResult");
+    let reported = world.events();
+    assert!(reported.contains(&"OrderCanceled s 1002".to_owned()), "{reported:?}");
+    assert_eq!(reported.last().unwrap(), "CancelAllResult");
     assert_eq!(world.sent.iter().filter(|id| *id == "cancel").count(), 1);
     world.cancel_all(None);
     for _ in 0..30 {
@@ -592,7 +597,7 @@ fn many_are_cancelled_at_once_or_by_a_filter() {
 
 /// Specification 4, P40.
 #[test]
-fn balances_are_asked_for_before_an_order_is_sent() {
+fn balances_are_requested_before_an_order_is_sent() {
     let mut world = World::ready(DeskRules::default(), false);
     world.broker.cash = 249_999;
     world.events();
@@ -604,8 +609,8 @@ fn balances_are_asked_for_before_an_order_is_sent() {
     world.submit(&limit_buy("a", 100, "2500"));
     world.answer();
     world.answer();
-    let told = world.events();
-    assert_eq!(told[..2], ["OrderSubmitted a", "OrderAccepted a 1000"]);
+    let reported = world.events();
+    assert_eq!(reported[..2], ["OrderSubmitted a", "OrderAccepted a 1000"]);
     let mut market = limit_buy("m", 100, "2500");
     (market.order_type, market.price) = (domain::OrderType::Market, None);
     world.broker.cash = 299_999;
@@ -614,8 +619,8 @@ fn balances_are_asked_for_before_an_order_is_sent() {
     assert_eq!(world.events(), ["OrderRejected m INSUFFICIENT_FUNDS"], "at the upper limit");
     world.submit(&limit_buy("b", 100, "2500"));
     world.lose(false);
-    let told = world.events();
-    assert_eq!(told, ["OrderRejected b INTERNAL_ERROR"], "a guard that cannot be asked");
+    let reported = world.events();
+    assert_eq!(reported, ["OrderRejected b INTERNAL_ERROR"], "a guard that cannot be asked");
 }
 
 /// Specification 4, P30, P31, P32, P33, P35, P36.
@@ -627,9 +632,9 @@ fn lots_ticks_dates_and_codes_are_checked_by_the_masters() {
         let mut order = limit_buy("x", 100, "2500");
         change(&mut order);
         world.submit(&order);
-        let told = world.json("OrderRejected");
-        assert_eq!(told["reason_code"], code, "{told}");
-        assert!(told["reason_text"].as_str().unwrap().starts_with(text), "{told}");
+        let reported = world.json("OrderRejected");
+        assert_eq!(reported["reason_code"], code, "{reported}");
+        assert!(reported["reason_text"].as_str().unwrap().starts_with(text), "{reported}");
         world.events();
     };
     let wrong = "VALIDATION_ERROR";
@@ -725,8 +730,12 @@ fn a_list_that_is_not_full_proves_no_absence() {
             }
         }
         world.submit(&limit_buy("a", 100, "2500"));
-        let told = world.events();
-        assert_eq!(told.last().unwrap(), "SubmitOrderResult a IdempotentReplay", "{told:?}");
+        let reported = world.events();
+        assert_eq!(
+            reported.last().unwrap(),
+            "SubmitOrderResult a IdempotentReplay",
+            "{reported:?}"
+        );
         assert_eq!(world.broker.placed, 1);
     };
     // A row that cannot be read.
@@ -737,12 +746,12 @@ fn a_list_that_is_not_full_proves_no_absence() {
         let rows = answered.lists.get_mut("rows").unwrap();
         rows[0].retain(|field| field.name != "status");
     });
-    // The answer to something else.
+    // The answer to another request.
     let mut world = self::world();
     world.submit(&limit_buy("a", 100, "2500"));
     world.lose(true);
     rest(&mut world, &|answered| answered.lists.clear());
-    // An order that was changed elsewhere before the list was read.
+    // An order was changed elsewhere before the list was read.
     let mut world = self::world();
     world.submit(&limit_buy("a", 100, "2500"));
     world.lose(true);
@@ -766,8 +775,8 @@ fn an_order_of_an_earlier_day_does_not_take_another_ones_number() {
     world.lose(true);
     world.pass(Duration::from_millis(200));
     world.answer_all();
-    let told = world.events();
-    assert_eq!(told, ["OrderSubmitted new", "Error INTERNAL_ERROR", "OrderAccepted new 1000"]);
+    let reported = world.events();
+    assert_eq!(reported, ["OrderSubmitted new", "Error INTERNAL_ERROR", "OrderAccepted new 1000"]);
     // A number of another symbol is another order, too.
     let mut order = world.broker.orders["1000"].order.clone();
     order.symbol = "6758".into();
@@ -797,8 +806,8 @@ fn an_answer_with_the_number_of_another_order_is_no_answer() {
             _ => answer(id, "9", vec![]),
         });
     }
-    let told = format!("{:?}", world.told);
-    assert!(!told.contains("secret") && world.log.lines("accepted").len() == 1, "{told}");
+    let reported = format!("{:?}", world.reported);
+    assert!(!reported.contains("secret") && world.log.lines("accepted").len() == 1, "{reported}");
 }
 
 /// Specification 2, "Session and password states": the freeze ends a cancel of many, too.
@@ -815,9 +824,9 @@ fn a_cancel_of_all_that_fails_leaves_no_order_pending() {
     };
     let mut world = placed();
     world.answer_with(|id| answer(id, "2", vec![]));
-    let told = world.events();
+    let reported = world.events();
     assert_eq!(
-        told,
+        reported,
         [
             "OrderRejected a SESSION_EXPIRED",
             "VenueError session_expired",
@@ -830,7 +839,7 @@ fn a_cancel_of_all_that_fails_leaves_no_order_pending() {
     world.answer_all();
     world.deliver_all();
     assert!(world.events().contains(&"OrderCanceled a 1000".to_owned()));
-    // An answer after the cancel of many was given up.
+    // An answer after the end of the cancel of many.
     let mut world = placed();
     world.pass(seconds(31));
     world.answer_with(|id| refused(id, "no"));
@@ -842,7 +851,7 @@ fn a_cancel_of_all_that_fails_leaves_no_order_pending() {
 
 /// Specification 4, P3.
 #[test]
-fn a_login_whose_stream_does_not_come_is_told_and_another_one_may_follow() {
+fn a_login_without_a_stream_is_reported_and_another_one_may_follow() {
     let mut world = World::new(rules(), false);
     let now = world.now();
     world.desk.login(Some("one".to_owned()), now);
@@ -861,9 +870,9 @@ fn a_login_whose_stream_does_not_come_is_told_and_another_one_may_follow() {
     assert_eq!(world.events(), ["VenueLoginStarted", "VenueCredentialsRefreshed", "VenueReady"]);
 }
 
-/// Specification 4, P24: of several reasons the first of this order is told.
+/// Specification 4, P24: of several reasons the first in this order is reported.
 #[test]
-fn reasons_are_told_in_their_order() {
+fn reasons_are_reported_in_their_order() {
     let mut world = World::ready(DeskRules::default(), false);
     world.broker.cash = 0;
     world.events();
@@ -880,7 +889,7 @@ fn reasons_are_told_in_their_order() {
     let locked = |world: &mut World| {
         for _ in 0..3 {
             world.password("wrong");
-            // Nothing is open of these, so nothing but a list is asked for.
+            // There is no open order for these, so only a list is requested.
             world.cancel_all(Some(OrderSide::Sell));
             world.answer();
             world.submit(&limit_buy("locks", 100, "2500"));
@@ -930,15 +939,15 @@ fn a_change_down_to_what_is_filled_ends_the_order() {
     world.answer_all();
     world.events();
     world.cancel(Some("a"), None);
-    let told = world.json("OrderRejected");
+    let reported = world.json("OrderRejected");
     assert_eq!(
-        told["reason_text"],
+        reported["reason_text"],
         "ORDER_STATE: the order is FILLED and takes no change or cancel now"
     );
 }
 
 #[test]
-fn a_number_that_a_list_has_twice_is_told_once_and_changes_nothing() {
+fn a_number_that_a_list_has_twice_is_reported_once_and_changes_nothing() {
     let mut world = world();
     world.submit(&limit_buy("a", 300, "2500"));
     world.answer_all();
@@ -954,9 +963,13 @@ fn a_number_that_a_list_has_twice_is_told_once_and_changes_nothing() {
         answered.lists.get_mut("rows").unwrap().push(again);
         world.give(ticket, sent_p_no, Ok(answered));
     }
-    let told = world.events();
-    assert_eq!(told.iter().filter(|event| event.contains("ambiguous")).count(), 1, "{told:?}");
-    assert!(!told.iter().any(|event| event.starts_with("OrderUpdated")), "{told:?}");
+    let reported = world.events();
+    assert_eq!(
+        reported.iter().filter(|event| event.contains("ambiguous")).count(),
+        1,
+        "{reported:?}"
+    );
+    assert!(!reported.iter().any(|event| event.starts_with("OrderUpdated")), "{reported:?}");
 }
 
 #[test]

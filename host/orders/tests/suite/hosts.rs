@@ -1,5 +1,7 @@
-//! Orders go only to hosts that the dialect is made for (specification 4, P1). Nothing is sent at a start, and
-//! where the dialect is not made for the host nothing is even prepared: no log, no request numbers.
+//! Orders go only to hosts that the dialect is made for (specification 4, P1).
+//!
+//! A start sends nothing. If the dialect is not made for the host, nothing is prepared either: no log, no
+//! request numbers.
 
 use std::path::Path;
 use std::time::Duration;
@@ -21,7 +23,7 @@ fn start(
     let broker = WebBrokerConfig {
         environment,
         base_url: base_url.map(str::to_owned),
-        // The desk takes the dialect's own word.
+        // The desk takes the dialect's own name.
         dialect: String::new(),
         production_allowed: true,
         connect_timeout: Duration::from_secs(1),
@@ -55,7 +57,7 @@ fn a_dialect_that_is_not_made_for_the_vendors_hosts_is_refused_before_anything_i
     }
 }
 
-/// The host is judged before the path, which may be of a release that the dialect does not speak.
+/// The host is checked before the path, which may belong to a release that the dialect does not speak.
 #[test]
 fn a_dialect_that_is_not_made_for_a_host_is_refused_whatever_the_path() {
     for path in ["", "/", "/e_api_v4r8/", "/e_api_v4r10/"] {

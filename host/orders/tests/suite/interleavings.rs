@@ -1,6 +1,7 @@
-//! Random crossings of commands, answers, notices, lists, disconnects and kills, in every phase, against a
-//! broker whose truth is known. Seeds are told on failure; `KUMIKI_SOAK_ORDER_SEEDS` sets how many there
-//! are. What holds of each request that leaves is in `watch`, what holds in the end in `truth`.
+//! Random crossings of commands, answers, notices, lists, disconnects and kills, in every phase.
+//!
+//! The state of the broker is known. A failure shows its seed; `KUMIKI_SOAK_ORDER_SEEDS` sets the number of
+//! seeds. `watch` checks each request that leaves, `truth` the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -27,10 +28,10 @@ struct Run {
     seen: Seen,
     phase: OrderPhase,
     ids: Vec<String>,
-    /// Notices of one order come in their turn, and orders are changed elsewhere. Out of their turn nobody
-    /// could tell a fill that ends an order from one of an order that was changed to more shares before.
+    /// Notices of one order come in order, and orders are changed elsewhere. Out of order, a fill that ends an
+    /// order would look like one before a change to more shares.
     is_in_turn: bool,
-    /// What was sent under each id.
+    /// The orders that were sent under each id.
     requests: BTreeMap<String, Vec<SubmitOrderRequest>>,
 }
 
@@ -45,7 +46,7 @@ impl Run {
         };
         let rules = DeskRules { phase, ..DeskRules::default() };
         let mut world = World::ready(rules, random.permille(500));
-        // In half of the runs there is not enough for all orders.
+        // In half of the runs the cash is too little for all orders.
         if random.permille(500) {
             world.broker.cash = 1_000_000 * random.below(6);
             world.broker.account.margin = 1_000_000 * random.below(6);
@@ -69,9 +70,9 @@ impl Run {
                 OrderPhase::O0 => "UNSUPPORTED_IN_PHASE_O0",
                 _ => "VENUE_UNSUPPORTED",
             };
-            let told = self.world.json("OrderRejected");
-            assert_eq!(told["reason_code"], code, "{order:?}");
-            assert!(told["reason_text"].as_str().unwrap().starts_with("PHASE: "), "{told}");
+            let reported = self.world.json("OrderRejected");
+            assert_eq!(reported["reason_code"], code, "{order:?}");
+            assert!(reported["reason_text"].as_str().unwrap().starts_with("PHASE: "), "{reported}");
         }
         self.requests.entry(id.to_owned()).or_default().push(order);
     }
@@ -136,7 +137,7 @@ impl Run {
                 if self.world.is_streaming {
                     self.world.disconnect();
                 } else {
-                    // Whatever the phase: it is up to the desk to listen.
+                    // In every phase: the desk decides whether it reads the stream.
                     self.world.connect();
                 }
             }
@@ -156,8 +157,8 @@ impl Run {
                 if let Some(number) = self.some_number()
                     && self.is_in_turn
                 {
-                    // Brokers take fewer shares, and never more; and what was placed elsewhere stays larger
-                    // than orders of the desk.
+                    // Brokers take fewer shares, and never more. Orders placed elsewhere stay larger than those
+                    // of the desk.
                     let order = &self.world.broker.orders[&number];
                     let shares = order.order.quantity.shares();
                     let fewer = (1 + self.random.below(5)) * 100;
@@ -170,7 +171,7 @@ impl Run {
         }
     }
 
-    /// Tells a notice, not always in its turn.
+    /// Delivers a notice, not always in order.
     fn notice(&mut self) {
         let world = &mut self.world;
         world.pump();
@@ -191,12 +192,12 @@ impl Run {
         world.deliver(place);
     }
 
-    /// Somebody else places an order with the same account.
+    /// An order is placed elsewhere with the same account.
     fn elsewhere(&mut self) {
         let world = &mut self.world;
         let order = world.broker.orders.values().next().map(|one| one.order.clone());
         if let Some(mut order) = order {
-            // No order of the desk is that large: what is equal in all cannot be told apart (P19).
+            // No order of the desk is that large: equal orders cannot be distinguished (P19).
             order.quantity = domain::Quantity::new(900);
             order.side = OrderSide::Buy;
             order.price = (2_400 + self.random.below(40)).to_string().parse().ok();
@@ -205,7 +206,7 @@ impl Run {
         }
     }
 
-    /// What becomes of the request that is on its way.
+    /// Decides the outcome of the request that is under way.
     fn fate(&mut self) {
         let world = &mut self.world;
         match self.random.below(13) {
@@ -240,8 +241,8 @@ impl Run {
             let submits = world.log.lines("submit").len();
             let rejected = world.log.lines("rejected").len();
             let placed = usize::try_from(world.broker.placed).unwrap();
-            // What the broker has was written down, and was not told as rejected: here it never rejects
-            // what it has taken.
+            // Orders at the broker were written down and not reported as rejected: in these runs it never
+            // rejects an order that it has accepted.
             assert!(
                 placed + rejected <= submits,
                 "{placed} placed, {rejected} rejected of {submits}"
@@ -251,14 +252,14 @@ impl Run {
         check_ids(&self.world);
         let has_notices = self.phase.takes_notices();
         for (number, order) in &self.world.broker.orders {
-            let told = self.seen.filled.get(number).copied().unwrap_or_default();
+            let reported = self.seen.filled.get(number).copied().unwrap_or_default();
             let expected = if has_notices { order.filled } else { 0 };
-            assert_eq!(told, expected, "fills of {number}; {:?}", self.seen.discrepancies);
+            assert_eq!(reported, expected, "fills of {number}; {:?}", self.seen.discrepancies);
         }
         check_states(&mut self.world, &mut self.seen, &self.requests);
         self.cancel_the_rest();
         self.seen.take(&mut self.world);
-        // Nothing more happens.
+        // Nothing more must happen.
         let before = self.world.sent.len();
         for _ in 0..50 {
             self.world.answer_all();
@@ -270,7 +271,7 @@ impl Run {
         check_states(&mut self.world, &mut self.seen, &self.requests);
     }
 
-    /// Everything is answered, told and listed: what the desk has told must be the broker's truth.
+    /// After all answers, notices and lists, the desk must have reported the broker's real state.
     fn settle(&mut self) {
         let world = &mut self.world;
         world.answer_all();
@@ -287,7 +288,7 @@ impl Run {
         self.seen.take(world);
     }
 
-    /// No order is stuck in a change or a cancel: each that works can be cancelled.
+    /// No order is stuck in a change or a cancel: each working order can be cancelled.
     fn cancel_the_rest(&mut self) {
         if !self.phase.takes_changes() {
             return;
@@ -303,7 +304,7 @@ impl Run {
             world.answer_all();
         }
         world.deliver_all();
-        // Without notices a list tells it.
+        // Without notices a list shows it.
         for _ in 0..10 {
             world.pass(Duration::from_millis(200));
             world.answer_all();
@@ -316,7 +317,7 @@ impl Run {
     }
 }
 
-/// What all runs together must have come by, or they show nothing.
+/// Cases that all runs together must have reached; else they show nothing.
 fn check_reach(refusals: &BTreeSet<String>, placed: &BTreeMap<String, u64>) {
     let refused = [
         "INSUFFICIENT_FUNDS CASH",

@@ -1,4 +1,6 @@
-//! Rows that are left out of a list, and fills that a process before has told (specification 4, P129, P130).
+//! Rows that are left out of a list, and fills that an earlier process has reported.
+//!
+//! Specification 4, P129, P130.
 
 use std::time::Duration;
 
@@ -12,11 +14,11 @@ use crate::world::{InFlight, World, limit_buy};
 fn world() -> World {
     let rules = DeskRules { phase: OrderPhase::O2, ..DeskRules::default() };
     let mut world = World::ready(rules, false);
-    world.told.clear();
+    world.reported.clear();
     world
 }
 
-/// The broker answers a list, with one row that nobody can read in the place of that of a number.
+/// The broker answers a list, with one unreadable row in place of that of a number.
 fn answer_odd(world: &mut World, odd: &str) {
     let is_list =
         matches!(&world.in_flight, Some(InFlight::Request { request, .. }) if request.id == "list");
@@ -35,7 +37,7 @@ fn answer_odd(world: &mut World, odd: &str) {
     });
 }
 
-/// The rows of a list, as the dialect of these tests cannot read them: each with words of its own.
+/// A list whose rows the dialect of these tests cannot read, each with an error of its own.
 fn answer_rows(world: &mut World, rows: Vec<Vec<Field>>) {
     world.list(OrderListFilter::default());
     world.answer_with(|id| {
@@ -45,27 +47,27 @@ fn answer_rows(world: &mut World, rows: Vec<Vec<Field>>) {
     });
 }
 
-/// Each fault of a row is told once for its order, whatever the lists between had; and no more than so many.
+/// Each fault of a row is reported once for its order, whatever the lists between had; and only so many are.
 #[test]
-fn p129_a_row_is_told_once_for_each_order_and_reason() {
+fn p129_a_row_is_reported_once_for_each_order_and_reason() {
     let mut world = world();
     world.submit(&limit_buy("a", 100, "2500"));
     world.answer_all();
     world.events();
     let odd = |what: &str| vec![vec![Field::new("number", "1000"), Field::new("odd", what)]];
-    let told = |world: &mut World, rows| {
+    let reported = |world: &mut World, rows| {
         answer_rows(world, rows);
         let events = world.events().into_iter();
         events.filter(|one| one == "OrderDiscrepancy a 1000 unreadable").count()
     };
     for (what, count) in [("side", 1), ("side", 0), ("price", 1), ("side", 0), ("price", 0)] {
-        assert_eq!(told(&mut world, odd(what)), count, "{what}");
+        assert_eq!(reported(&mut world, odd(what)), count, "{what}");
     }
     let many: usize = (0..2 * REASONS_PER_ORDER_MAX)
-        .map(|number| told(&mut world, odd(&number.to_string())))
+        .map(|number| reported(&mut world, odd(&number.to_string())))
         .sum();
     assert_eq!(many, REASONS_PER_ORDER_MAX - 2);
-    // Rows without any field are told once, however many there are.
+    // Rows without any field are reported once, however many there are.
     answer_rows(&mut world, vec![Vec::new(), Vec::new()]);
     let events = world.events();
     let odd = events.iter().filter(|one| *one == "OrderDiscrepancy unreadable");
@@ -81,12 +83,12 @@ fn settle(world: &mut World) {
 }
 
 fn fills(world: &mut World) -> Vec<String> {
-    let told = world.events().into_iter();
-    told.filter(|one| one.starts_with("OrderFilled") || one.contains("fills")).collect()
+    let reported = world.events().into_iter();
+    reported.filter(|one| one.starts_with("OrderFilled") || one.contains("fills")).collect()
 }
 
 #[test]
-fn p129_a_row_that_is_left_out_is_told_once_and_proves_no_absence() {
+fn p129_a_row_that_is_left_out_is_reported_once_and_proves_no_absence() {
     let mut world = world();
     world.submit(&limit_buy("a", 100, "2500"));
     world.answer_all();
@@ -102,11 +104,11 @@ fn p129_a_row_that_is_left_out_is_told_once_and_proves_no_absence() {
         answer_odd(&mut world, "1001");
         let listed = world.json("OrderListUpdated")["orders"].clone();
         assert_eq!(listed.as_array().unwrap().len(), 1, "{round}");
-        let told = world.events();
-        let odd = told.iter().filter(|one| one.starts_with("OrderDiscrepancy"));
+        let reported = world.events();
+        let odd = reported.iter().filter(|one| one.starts_with("OrderDiscrepancy"));
         let expected: &[&str] = &["OrderDiscrepancy 1001 unreadable"];
-        assert_eq!(odd.collect::<Vec<_>>(), expected[..usize::from(round == 0)], "{told:?}");
-        assert!(!told.iter().any(|one| one.starts_with("OrderRejected")), "{told:?}");
+        assert_eq!(odd.collect::<Vec<_>>(), expected[..usize::from(round == 0)], "{reported:?}");
+        assert!(!reported.iter().any(|one| one.starts_with("OrderRejected")), "{reported:?}");
     }
     // As soon as the row can be read the order is found.
     world.pass(Duration::from_secs(60));
@@ -117,7 +119,7 @@ fn p129_a_row_that_is_left_out_is_told_once_and_proves_no_absence() {
 }
 
 #[test]
-fn p130_fills_that_were_told_before_a_kill_are_not_told_again() {
+fn p130_fills_that_were_reported_before_a_kill_are_not_reported_again() {
     for restarts in 1..3 {
         let mut world = world();
         world.submit(&limit_buy("a", 300, "2500"));
@@ -129,7 +131,7 @@ fn p130_fills_that_were_told_before_a_kill_are_not_told_again() {
         world.broker.fill(&foreign, 100);
         settle(&mut world);
         assert_eq!(fills(&mut world), ["OrderFilled a 1000", "OrderFilled 1001"]);
-        // What happens while the program is down was not told.
+        // Events while the program is down were not reported.
         for _ in 0..restarts {
             world.restart(false);
         }
@@ -138,16 +140,17 @@ fn p130_fills_that_were_told_before_a_kill_are_not_told_again() {
         world.log_in();
         settle(&mut world);
         for (number, cumulative) in [("1000", "300"), (foreign.as_str(), "150")] {
-            let told = world.told.iter().map(|(_, event)| serde_json::to_value(event).unwrap());
-            let told: Vec<_> = told
+            let reported =
+                world.reported.iter().map(|(_, event)| serde_json::to_value(event).unwrap());
+            let reported: Vec<_> = reported
                 .filter(|event| {
                     event["event"] == "OrderFilled" && event["venue_order_id"] == number
                 })
                 .collect();
-            assert_eq!(told.len(), 1, "{told:?}");
-            assert_eq!(told[0]["cumulative_qty"], cumulative);
+            assert_eq!(reported.len(), 1, "{reported:?}");
+            assert_eq!(reported[0]["cumulative_qty"], cumulative);
         }
-        world.told.clear();
+        world.reported.clear();
         world.restart(false);
         world.log_in();
         settle(&mut world);
@@ -164,9 +167,9 @@ fn p130_fills_that_were_told_before_a_kill_are_not_told_again() {
     }
 }
 
-/// Numbers of orders and of fills begin again: those of another day's order are not told yet.
+/// Numbers of orders and of fills begin again: those of another day's order are not reported yet.
 #[test]
-fn p130_a_fill_of_another_order_of_that_number_is_told() {
+fn p130_a_fill_of_another_order_of_that_number_is_reported() {
     let mut world = world();
     world.submit(&limit_buy("a", 100, "2500"));
     world.answer_all();
@@ -186,7 +189,7 @@ fn p130_a_fill_of_another_order_of_that_number_is_told() {
 }
 
 #[test]
-fn rows_tell_the_tags_of_the_dialect_and_the_type_of_a_trigger() {
+fn rows_have_the_tags_of_the_dialect_and_the_type_of_a_trigger() {
     let mut world = world();
     world.submit(&limit_buy("a", 100, "2500"));
     world.answer_all();

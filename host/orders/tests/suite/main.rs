@@ -1,4 +1,4 @@
-//! The order desk from outside: commands in, events and requests out, a broker made of a few lines.
+//! The order desk from outside: commands in, events and requests out, with a small broker in memory.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 

@@ -1,4 +1,4 @@
-//! Balances and positions: asked for by people, and before an order is sent.
+//! Balances and positions: requested by people, and before an order is sent.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn world(has_margin: bool) -> World {
     world.has_margin = has_margin;
     world.log_in();
     world.password("0000");
-    world.told.clear();
+    world.reported.clear();
     world
 }
 
@@ -27,7 +27,7 @@ fn listed(id: &str, name: &str, rows: Vec<Vec<Field>>) -> Answered {
     answered
 }
 
-/// The answer that an account has.
+/// The right answer for an account.
 fn right(id: &str) -> Answered {
     let field = |name, value| vec![Field::new("sResultCode", "0"), Field::new(name, value)];
     match id {
@@ -54,18 +54,18 @@ fn position(id: &str, side: OrderSide, is_general: bool, shares: u64) -> Vec<Fie
     .into()
 }
 
-fn ask(world: &mut World, positions: bool) {
-    let (asked, now) = (world.asked(), world.now());
+fn read(world: &mut World, positions: bool) {
+    let (context, now) = (world.context(), world.now());
     if positions {
-        world.desk.positions(asked, now);
+        world.desk.positions(context, now);
     } else {
-        world.desk.buying_power(asked, now);
+        world.desk.buying_power(context, now);
     }
     world.collect();
 }
 
 #[test]
-fn half_of_an_account_is_not_told_as_all_of_it() {
+fn half_of_an_account_is_not_reported_as_all_of_it() {
     type Spoil = fn(&str) -> Result<Answered, CallFailure>;
     let spoils: [Spoil; 6] = [
         |id| Ok(refused(id, "no")),
@@ -78,7 +78,7 @@ fn half_of_an_account_is_not_told_as_all_of_it() {
     for positions in [false, true] {
         for spoil in spoils {
             let mut world = world(true);
-            ask(&mut world, positions);
+            read(&mut world, positions);
             world.answer_with(right);
             let Some(InFlight::Request { ticket, request, sent_p_no }) = world.in_flight.take()
             else {
@@ -89,17 +89,20 @@ fn half_of_an_account_is_not_told_as_all_of_it() {
             assert_eq!(world.events(), ["Error INTERNAL_ERROR"]);
         }
         let mut world = world(true);
-        ask(&mut world, positions);
+        read(&mut world, positions);
         world.answer_with(right);
         world.answer_with(right);
-        let told = world.events();
-        assert_eq!(told, [["BuyingPowerUpdated"], ["PositionsUpdated"]][usize::from(positions)]);
+        let reported = world.events();
+        assert_eq!(
+            reported,
+            [["BuyingPowerUpdated"], ["PositionsUpdated"]][usize::from(positions)]
+        );
     }
 }
 
-/// As long as it stays odd, a client is told of it once; another client is too.
+/// As long as it stays unreadable, each client gets one report of it.
 #[test]
-fn what_cannot_be_read_is_told_once_to_each_client() {
+fn unreadable_data_are_reported_once_to_each_client() {
     let mut world = world(false);
     let odd = |id: &str| {
         if id == "CLMZanKaiKanougaku" {
@@ -109,31 +112,34 @@ fn what_cannot_be_read_is_told_once_to_each_client() {
         listed(id, "aGenbutuKabuList", vec![vec![Field::new("sUriOrderIssueCode", "7203")]])
     };
     for (positions, answered) in [(true, "PositionsUpdated"), (false, "BuyingPowerUpdated")] {
-        let mut told = |client: u64, odd: &dyn Fn(&str) -> Answered| {
-            let (mut asked, now) = (world.asked(), world.now());
-            asked.client = client;
+        let mut reported = |client: u64, odd: &dyn Fn(&str) -> Answered| {
+            let (mut context, now) = (world.context(), world.now());
+            context.client = client;
             match positions {
-                true => world.desk.positions(asked, now),
-                false => world.desk.buying_power(asked, now),
+                true => world.desk.positions(context, now),
+                false => world.desk.buying_power(context, now),
             }
             world.collect();
             world.answer_with(odd);
             world.events()
         };
         let with_error = vec![answered.to_owned(), "Error INTERNAL_ERROR".to_owned()];
-        assert_eq!(told(8, &odd), with_error);
-        assert_eq!((told(8, &odd), told(8, &odd)), (vec![answered.into()], vec![answered.into()]));
-        assert_eq!(told(9, &odd), with_error);
-        assert_eq!(told(8, &right), [answered]);
-        assert_eq!(told(8, &odd), with_error);
+        assert_eq!(reported(8, &odd), with_error);
+        assert_eq!(
+            (reported(8, &odd), reported(8, &odd)),
+            (vec![answered.into()], vec![answered.into()])
+        );
+        assert_eq!(reported(9, &odd), with_error);
+        assert_eq!(reported(8, &right), [answered]);
+        assert_eq!(reported(8, &odd), with_error);
     }
 }
 
-/// One odd position, or amount, hides no other one.
+/// One unreadable position, or amount, hides no other one.
 #[test]
-fn what_cannot_be_read_is_told_after_the_rest() {
+fn unreadable_data_are_reported_after_the_rest() {
     let mut world = world(true);
-    ask(&mut world, true);
+    read(&mut world, true);
     world.answer_with(|id| {
         listed(id, "aGenbutuKabuList", vec![vec![Field::new("sUriOrderIssueCode", "7203")]])
     });
@@ -143,36 +149,36 @@ fn what_cannot_be_read_is_told_after_the_rest() {
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("7203: sUriOrderZanKabuSuryou is missing"), "{message}");
     assert_eq!(world.events(), ["PositionsUpdated", "Error INTERNAL_ERROR"]);
-    ask(&mut world, false);
+    read(&mut world, false);
     world.answer_with(|id| {
         let odd = Field::new("sSummaryGenkabuKaituke", "much");
         answer(id, "", vec![Field::new("sResultCode", "0"), odd])
     });
     world.answer_with(right);
-    let (told, error) = (world.json("BuyingPowerUpdated"), world.json("Error"));
+    let (reported, error) = (world.json("BuyingPowerUpdated"), world.json("Error"));
     assert_eq!(
-        (&told["cash_available"], &told["credit_available"]),
+        (&reported["cash_available"], &reported["credit_available"]),
         (&serde_json::Value::Null, &"9000".into())
     );
     assert!(error["message"].as_str().unwrap().contains("sSummaryGenkabuKaituke"), "{error}");
 }
 
-/// The login says so, and nothing else.
+/// Only the login says so.
 #[test]
-fn an_account_without_margin_is_not_asked_for_it() {
+fn margin_is_not_requested_for_an_account_without_it() {
     let mut world = world(false);
-    ask(&mut world, false);
+    read(&mut world, false);
     world.answer_with(right);
-    let told = world.json("BuyingPowerUpdated");
-    assert_eq!(told["cash_available"], "5000");
-    assert!(told["credit_available"].is_null());
-    ask(&mut world, true);
+    let reported = world.json("BuyingPowerUpdated");
+    assert_eq!(reported["cash_available"], "5000");
+    assert!(reported["credit_available"].is_null());
+    read(&mut world, true);
     world.answer_with(right);
     assert_eq!(world.json("PositionsUpdated")["positions"], serde_json::json!([]));
     assert!(world.in_flight.is_none() && !world.sent.iter().any(|id| MARGIN.contains(&&**id)));
 }
 
-/// Specification 4, P23a: its guard was asked, and the order itself was not sent.
+/// Specification 4, P23a: its guard is under way, and the order itself was not sent.
 #[test]
 fn an_order_whose_guard_is_not_answered_in_time_is_refused_and_never_sent() {
     for right in [true, false] {
@@ -180,10 +186,10 @@ fn an_order_whose_guard_is_not_answered_in_time_is_refused_and_never_sent() {
         world.events();
         world.submit(&limit_buy("a", 100, "2500"));
         world.pass(Duration::from_secs(30));
-        let told = world.json("OrderRejected");
-        assert!(told["reason_text"].as_str().unwrap().starts_with("NOT_SENT: "), "{told}");
+        let reported = world.json("OrderRejected");
+        assert!(reported["reason_text"].as_str().unwrap().starts_with("NOT_SENT: "), "{reported}");
         assert_eq!(world.events(), ["OrderRejected a INTERNAL_ERROR"], "one end, and a known one");
-        // The id is free at once; the guard's answer is that of nobody.
+        // The id is free at once; the guard's answer belongs to no order.
         world.submit(&limit_buy("a", 200, "2500"));
         match right {
             true => world.answer(),
@@ -197,7 +203,7 @@ fn an_order_whose_guard_is_not_answered_in_time_is_refused_and_never_sent() {
     }
 }
 
-/// Specification 4, P40: an order that closes positions needs so much open of those that it can close.
+/// Specification 4, P40: an order that closes positions needs enough open shares of those that it can close.
 #[test]
 fn positions_of_another_side_or_kind_close_nothing() {
     use OrderSide::{Buy, Sell};
@@ -214,7 +220,7 @@ fn positions_of_another_side_or_kind_close_nothing() {
         )
     };
     let open = |side: OrderSide, tags: &[&str]| {
-        // The most that the guard lets through.
+        // The most that the guard lets pass.
         let is_taken = |shares: &u64| {
             let mut world = world(true);
             let mut order = limit_buy("a", *shares, "2500");
@@ -236,7 +242,7 @@ fn positions_of_another_side_or_kind_close_nothing() {
     for other in ["tategyoku=2", "tategyoku=3", "tategyoku=4"] {
         assert_eq!(open(Sell, &[credit, other]), 0, "{other}");
     }
-    // Whatever its own side is.
+    // For both sides of the order.
     for side in [Buy, Sell] {
         assert_eq!(open(side, &[credit, "close_action=physical_settle_buy"]), 100);
         assert_eq!(open(side, &[general, "close_action=physical_settle_sell"]), 400);

@@ -28,8 +28,8 @@ fn settle(world: &mut World) {
     }
 }
 
-/// An order that lives on from another day does not stand in the way of today's of the same number, and a
-/// person who means the one never cancels the other.
+/// An order that lives on from another day does not block today's order of the same number. A person who
+/// cancels the one never cancels the other.
 #[test]
 fn an_order_of_another_day_has_no_claim_on_todays_number() {
     for restarts in [false, true] {
@@ -49,25 +49,28 @@ fn an_order_of_another_day_has_no_claim_on_todays_number() {
         world.password("0000");
         world.events();
         world.submit(&limit_buy("new", 100, "2500"));
-        // The list that is on its way comes first.
+        // The list that is under way comes first.
         world.answer_all();
-        let told = world.events();
-        assert!(told.contains(&"OrderAccepted new 1000".to_owned()), "{restarts}: {told:?}");
+        let reported = world.events();
+        assert!(
+            reported.contains(&"OrderAccepted new 1000".to_owned()),
+            "{restarts}: {reported:?}"
+        );
         world.cancel(Some("old"), None);
-        let told = world.events();
-        assert_eq!(told, ["OrderRejected old ORDER_STATUS_UNKNOWN"], "{restarts}");
+        let reported = world.events();
+        assert_eq!(reported, ["OrderRejected old ORDER_STATUS_UNKNOWN"], "{restarts}");
         assert!(!world.sent.contains(&"cancel".to_owned()));
         settle(&mut world);
-        let told = world.events();
-        assert!(!told.iter().any(|one| one.contains("new")), "{restarts}: {told:?}");
-        // When a list has shown that the old one is over, the number is the new one's alone.
+        let reported = world.events();
+        assert!(!reported.iter().any(|one| one.contains("new")), "{restarts}: {reported:?}");
+        // After a list without the old order, the number belongs to the new one alone.
         world.cancel(Some("new"), None);
         world.answer_all();
         assert_eq!(world.sent.iter().filter(|sent| sent.as_str() == "cancel").count(), 1);
     }
 }
 
-/// Specification 4, P23: one list without an order that should work on is no proof that it is over.
+/// Specification 4, P23: one list without an order that should work on does not prove that it has ended.
 #[test]
 fn an_order_with_a_date_of_its_own_outlives_a_list_without_it() {
     let mut world = World::ready(DeskRules::default(), false);
@@ -80,8 +83,8 @@ fn an_order_with_a_date_of_its_own_outlives_a_list_without_it() {
     settle(&mut world);
     world.pass(Duration::from_secs(120));
     settle(&mut world);
-    let told = world.events();
-    assert!(told.iter().any(|one| one.starts_with("OrderDiscrepancy")), "{told:?}");
+    let reported = world.events();
+    assert!(reported.iter().any(|one| one.starts_with("OrderDiscrepancy")), "{reported:?}");
     world.broker.orders = hidden;
     world.password("0000");
     world.submit(&dated("g"));
@@ -89,7 +92,7 @@ fn an_order_with_a_date_of_its_own_outlives_a_list_without_it() {
     assert_eq!(world.sent.iter().filter(|sent| sent.as_str() == "new").count(), 1);
 }
 
-/// Both work, and the list tells them apart by their days; a request that does not would hit either.
+/// Both work, and the list distinguishes them by their days. A request without the day could hit either.
 #[test]
 fn a_request_by_number_alone_is_not_sent_where_two_orders_have_it() {
     let mut world = World::ready(DeskRules::default(), false);
@@ -133,7 +136,7 @@ fn a_request_by_number_alone_is_not_sent_where_two_orders_have_it() {
     assert!(!world.sent.iter().any(|sent| sent == "cancel" || sent == "modify"));
 }
 
-/// Fills are numbered anew on each day.
+/// Fill numbers begin again on each day.
 #[test]
 fn fills_of_two_days_with_one_number_are_two() {
     let mut world = World::ready(DeskRules::default(), false);
@@ -145,10 +148,11 @@ fn fills_of_two_days_with_one_number_are_two() {
         let mut fields: Vec<Field> =
             more.iter().map(|(name, value)| Field::new(*name, *value)).collect();
         fields.extend([Field::new("day", day), Field::new("again", event)]);
-        world.broker.tell("filled", "1000", fields);
+        world.broker.notify("filled", "1000", fields);
         world.deliver_all();
         world.pass(4 * DAY);
     }
-    let filled = world.told.iter().filter(|(_, event)| matches!(event, ipc::Event::OrderFilled(_)));
+    let filled =
+        world.reported.iter().filter(|(_, event)| matches!(event, ipc::Event::OrderFilled(_)));
     assert_eq!(filled.count(), 2);
 }

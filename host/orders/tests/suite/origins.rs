@@ -17,7 +17,7 @@ fn world() -> World {
     let mut world = World::ready(rules, false);
     world.submit(&limit_buy("a", 100, "2500"));
     world.answer_all();
-    world.told.clear();
+    world.reported.clear();
     world.submit_of(strategy(), &limit_buy("b", 100, "2400"));
     world.answer_all();
     world
@@ -52,11 +52,11 @@ fn a_log_says_whose_orders_are() {
     assert_eq!(whose.collect::<Vec<_>>(), [OrderOrigin::Person, strategy()]);
 }
 
-/// An id is one order's, whoever sends it again.
+/// An id belongs to one order, whoever sends it again.
 #[test]
 fn the_id_of_a_strategy_is_no_resend_of_a_person() {
     let mut world = world();
-    world.told.clear();
+    world.reported.clear();
     world.submit(&limit_buy("b", 100, "2400"));
     assert_eq!(world.events(), ["Error 1001 conflict"]);
     world.submit_of(strategy(), &limit_buy("b", 100, "2400"));
@@ -80,11 +80,11 @@ fn a_cancel_of_one_sender_leaves_the_others() {
     };
     let wall = world.wall;
     world.broker.place_elsewhere(order, wall);
-    world.told.clear();
+    world.reported.clear();
     let many = CancelMany { origin: Some(strategy()), ..CancelMany::default() };
-    let asked = world.asked();
+    let context = world.context();
     let now = world.now();
-    world.desk.command(asked, DeskCommand::CancelAll(many), now);
+    world.desk.command(context, DeskCommand::CancelAll(many), now);
     world.collect();
     for _ in 0..20 {
         world.answer_all();

@@ -10,13 +10,13 @@ use crate::world::{InFlight, World, limit_buy};
 
 fn world() -> World {
     let mut world = World::ready(DeskRules::default(), false);
-    world.told.clear();
+    world.reported.clear();
     world
 }
 
-/// Specification 4, P39: of tags that mean nothing a warning is told, beside the broker's.
+/// Specification 4, P39: tags without a meaning give a warning, beside the broker's.
 #[test]
-fn warnings_of_the_broker_and_of_the_desk_are_both_told() {
+fn warnings_of_the_broker_and_of_the_desk_are_both_reported() {
     let broker = |fields: &[(&str, &str)]| {
         let number = [("number", "1000")];
         let all = number.iter().chain(fields);
@@ -29,9 +29,9 @@ fn warnings_of_the_broker_and_of_the_desk_are_both_told() {
         world.submit(&order);
         world.answer();
         world.answer_with(|id| answer(id, "", broker(fields)));
-        let told = world.json("SubmitOrderResult");
-        assert_eq!(told["venue_order_id"], "1000");
-        let text = |name: &str| told[name].as_str().unwrap_or("none").to_owned();
+        let reported = world.json("SubmitOrderResult");
+        assert_eq!(reported["venue_order_id"], "1000");
+        let text = |name: &str| reported[name].as_str().unwrap_or("none").to_owned();
         (text("warning_code"), text("warning_text"))
     };
     let pair = |code: &str, text: &str| (code.to_owned(), text.to_owned());
@@ -61,10 +61,10 @@ fn events_of_a_change_and_of_a_cancel_name_their_command() {
     assert_eq!(world.json("OrderPendingCancel")["request_id"], cancel.as_str());
     world.answer_with(|id| crate::broker::refused(id, "no"));
     assert_eq!(world.json("OrderRejected")["request_id"], cancel.as_str());
-    // Of a cancel of many it is the one of the whole, by its own request as by single ones.
+    // A cancel of many has the id of the whole command, by its own request and by single ones.
     for side in [None, Some(OrderSide::Buy)] {
         world.answer_all();
-        world.told.clear();
+        world.reported.clear();
         let all = world.cancel_all(side);
         world.answer();
         assert_eq!(world.json("OrderPendingCancel")["request_id"], all.as_str());
@@ -72,9 +72,9 @@ fn events_of_a_change_and_of_a_cancel_name_their_command() {
     }
 }
 
-/// Specification 4, P35: away from the market, where an order waits for it.
+/// Specification 4, P35: away from the market, on the side where the order waits.
 #[test]
-fn prices_are_rounded_to_the_side_on_which_nobody_pays_more_or_is_triggered_sooner() {
+fn prices_are_rounded_so_that_no_order_pays_more_or_triggers_sooner() {
     let order = |side, kind, price: Option<&str>, trigger: Option<&str>| SubmitOrderRequest {
         order_side: side,
         order_type: kind,
@@ -109,24 +109,24 @@ fn prices_are_rounded_to_the_side_on_which_nobody_pays_more_or_is_triggered_soon
             world.answer();
             assert_eq!(sent(&world), of(&at_first), "{side:?} {kind:?}");
             world.answer_all();
-            let asked = world.asked();
+            let context = world.context();
             let change = OrderModifyChange {
                 new_price: has_price.then(|| "3002".to_owned()),
                 new_trigger_price: has_trigger.then(|| "3004.9".to_owned()),
                 ..OrderModifyChange::default()
             };
             let command = ModifyOrder {
-                request_id: asked.request_id.clone().try_into().unwrap(),
+                request_id: context.request_id.clone().try_into().unwrap(),
                 venue: "web_broker".to_owned(),
                 client_order_id: Some("a".to_owned()),
                 venue_order_id: None,
                 change,
             };
-            world.command(asked, Command::ModifyOrder(command));
+            world.command(context, Command::ModifyOrder(command));
             assert_eq!(sent(&world), of(&changed), "{side:?} {kind:?}");
             world.answer();
-            let told = world.json("OrderUpdated");
-            let text = |name: &str| told[name].as_str().unwrap_or_default().to_owned();
+            let reported = world.json("OrderUpdated");
+            let text = |name: &str| reported[name].as_str().unwrap_or_default().to_owned();
             assert_eq!((text("price"), text("trigger_price")), of(&changed), "{side:?} {kind:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! Who waits for the broker, how many may, and who goes first.
+//! The queue to the broker: its order, and its limits.
 
 use std::time::Duration;
 
@@ -14,17 +14,17 @@ fn world() -> World {
 }
 
 fn list(world: &mut World, client: u64, request_id: &str) {
-    let asked = RequestContext { client, request_id: request_id.to_owned() };
+    let context = RequestContext { client, request_id: request_id.to_owned() };
     let list = GetOrderList {
         request_id: request_id.to_owned().try_into().unwrap(),
         venue: "web_broker".to_owned(),
         filter: OrderListFilter::default(),
     };
-    world.command(asked, Command::GetOrderList(list));
+    world.command(context, Command::GetOrderList(list));
 }
 
-/// One client that asks without end takes no turn of another's order or cancel, and costs the broker no list
-/// for each of its questions.
+/// A client with endless reads delays no order or cancel of another client. Its reads cost the broker no list
+/// each.
 #[test]
 fn a_client_that_floods_leaves_room_for_others() {
     let mut world = world();
@@ -35,10 +35,10 @@ fn a_client_that_floods_leaves_room_for_others() {
     for number in 0..600 {
         list(&mut world, 7, &format!("list-{number}"));
     }
-    let told = std::mem::take(&mut world.told);
+    let reported = std::mem::take(&mut world.reported);
     let why = "TOO_MANY_WAITING: 250 commands of this client";
-    let refused = told.iter().filter(|(_, event)| format!("{event:?}").contains(why));
-    // One is on its way.
+    let refused = reported.iter().filter(|(_, event)| format!("{event:?}").contains(why));
+    // One is under way.
     assert_eq!(refused.count(), 600 - 251);
     world.cancel(Some("working"), None);
     world.submit(&limit_buy("next", 100, "2400"));
@@ -49,9 +49,9 @@ fn a_client_that_floods_leaves_room_for_others() {
     }
     let order: Vec<&str> = world.sent[sent..].iter().map(String::as_str).collect();
     assert_eq!(order[..4], ["list", "cancel", "CLMZanKaiKanougaku", "new"]);
-    // The desk's own lists and those of the cancel, but no list for each question.
+    // The desk's own lists and those of the cancel, but not one list for each read.
     assert!(order[4..].contains(&"cancel-all") && order.len() <= 8, "{order:?}");
-    let lists = world.told.iter().filter(|(to, event)| {
+    let lists = world.reported.iter().filter(|(to, event)| {
         matches!(event, Event::OrderListUpdated(_)) && *to == Recipient::Client(7)
     });
     assert_eq!(lists.count(), 251);

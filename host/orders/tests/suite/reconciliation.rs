@@ -1,5 +1,6 @@
-//! Lists and notices in any order, once or twice, in one process or the next, come to the same
-//! (specification 4, P19, P27, P28).
+//! Lists and notices in any order, once or twice, have the same result in one process or two.
+//!
+//! Specification 4, P19, P27, P28.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,8 +31,7 @@ pub(crate) fn permutations(count: usize) -> Vec<Vec<usize>> {
     all
 }
 
-/// What the desk has told of orders, without when and in which order: how often each event, and where the
-/// order stands in the end.
+/// What the desk has reported of orders, without times and order: the count of each event, and the final state.
 pub(crate) fn outcome(world: &mut World) -> (BTreeMap<String, usize>, String) {
     for _ in 0..60 {
         world.pass(Duration::from_millis(200));
@@ -41,12 +41,12 @@ pub(crate) fn outcome(world: &mut World) -> (BTreeMap<String, usize>, String) {
     world.answer_all();
     let list = world.json("OrderListUpdated")["orders"].to_string();
     let mut events = BTreeMap::new();
-    for (_, event) in &world.told {
+    for (_, event) in &world.reported {
         let json = serde_json::to_value(event).unwrap();
         let name = json["event"].as_str().unwrap();
         if name.starts_with("Order") && name != "OrderListUpdated" {
-            let told = format!("{name} {} {}", json["venue_order_id"], json["trade_id"]);
-            *events.entry(told).or_default() += 1;
+            let reported = format!("{name} {} {}", json["venue_order_id"], json["trade_id"]);
+            *events.entry(reported).or_default() += 1;
         }
     }
     (events, list)
@@ -64,12 +64,12 @@ fn world_with_a_day() -> World {
     world.broker.end("1000", OrderStatus::Canceled);
     let foreign = world.broker.place_elsewhere(order, wall);
     world.broker.fill(&foreign, 300);
-    world.told.clear();
+    world.reported.clear();
     world
 }
 
-/// The day's notices and one list, in an order. A notice's own place in the stream is its number; `lists`
-/// is how often the list comes.
+/// Delivers the day's notices and one list, in an order. A notice's own place in the stream is its number;
+/// `lists` is the number of times that the list comes.
 fn play(mut world: World, order: &[usize], lists: usize) -> (BTreeMap<String, usize>, String) {
     world.pump();
     let notices: Vec<_> = world.stream.drain(..).collect();
@@ -97,9 +97,9 @@ fn no_order_of_notices_and_list_makes_a_difference() {
     let notices = world.stream.len();
     assert_eq!(notices, 6, "accepted, two fills, a cancel, and two of the other one");
     let expected = play(world_with_a_day(), &(0..=notices).collect::<Vec<_>>(), 1);
-    let told: usize = expected.0.values().sum();
-    assert_eq!(told, 4, "two fills, a cancel, a fill: {expected:?}");
-    // The notice of the acceptance means nothing; all others and the list in every order.
+    let reported: usize = expected.0.values().sum();
+    assert_eq!(reported, 4, "two fills, a cancel, a fill: {expected:?}");
+    // The notice of the acceptance has no effect; all others and the list come in every order.
     for order in permutations(notices) {
         let order: Vec<usize> = order.iter().map(|step| step + 1).collect();
         assert_eq!(play(world_with_a_day(), &order, 1), expected, "{order:?}");
@@ -116,7 +116,7 @@ fn twice_is_once() {
 }
 
 #[test]
-fn a_restart_finds_working_orders_and_tells_the_same() {
+fn a_restart_finds_working_orders_and_reports_the_same() {
     let day = || {
         let mut world = World::ready(rules(), false);
         world.submit(&limit_buy("a", 300, "2500"));
@@ -125,7 +125,7 @@ fn a_restart_finds_working_orders_and_tells_the_same() {
         world.lose(true);
         world.broker.fill("1000", 100);
         world.restart(false);
-        world.told.clear();
+        world.reported.clear();
         world
     };
     let finish = |mut world: World, stream_first: bool| {
@@ -149,7 +149,7 @@ fn a_restart_finds_working_orders_and_tells_the_same() {
     assert!(
         list.contains(r#""client_order_id":"a""#) && list.contains(r#""client_order_id":"lost""#)
     );
-    // The same log gives the same, however often it is read.
+    // The same log gives the same result, however often it is read.
     let mut twice = day();
     twice.restart(false);
     assert_eq!(finish(twice, true), (events, list));

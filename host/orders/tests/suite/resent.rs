@@ -1,4 +1,4 @@
-//! Notices that come again, or late: they decide nothing of what was asked for after them.
+//! Notices that are resent, or late: they decide nothing about later requests.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use orders::{DeskRules, OrderPhase};
 
 use crate::world::{World, limit_buy};
 
-/// A desk with an order `a`, number 1000, whose notices were told.
+/// A desk with an order `a`, number 1000, whose notices were delivered.
 fn world() -> World {
     let rules = DeskRules { phase: OrderPhase::O2, ..DeskRules::default() };
     let mut world = World::ready(rules, false);
@@ -15,7 +15,7 @@ fn world() -> World {
     world.answer_all();
     world.deliver_all();
     world.pass(Duration::from_millis(1));
-    world.told.clear();
+    world.reported.clear();
     world
 }
 
@@ -29,7 +29,7 @@ fn at(world: &World) -> Vec<Field> {
     vec![Field::new("at", world.wall.nanos().to_string())]
 }
 
-/// Everything that is asked for is answered, until nothing is due any more.
+/// Answers all requests, until nothing more is due.
 fn settle(world: &mut World) {
     for _ in 0..100 {
         world.answer_all();
@@ -48,9 +48,9 @@ fn a_change_that_was_done_before_does_not_end_the_next_one() {
     world.lose(false);
     reconnect(&mut world);
     settle(&mut world);
-    let told = world.events();
-    assert!(!told.iter().any(|event| event.starts_with("OrderUpdated")), "{told:?}");
-    assert!(told.contains(&"OrderRejected a INTERNAL_ERROR".to_owned()), "{told:?}");
+    let reported = world.events();
+    assert!(!reported.iter().any(|event| event.starts_with("OrderUpdated")), "{reported:?}");
+    assert!(reported.contains(&"OrderRejected a INTERNAL_ERROR".to_owned()), "{reported:?}");
     assert_eq!(world.broker.orders["1000"].order.price.unwrap().to_string(), "2501");
 }
 
@@ -61,7 +61,7 @@ fn a_refusal_of_before_does_not_refuse_the_cancel_that_is_under_way() {
     let taken = |id: &str| crate::broker::answer(id, "", vec![Field::new("number", "1000")]);
     world.cancel(Some("a"), None);
     world.answer_with(taken);
-    world.broker.tell("cancel-refused", "1000", vec![]);
+    world.broker.notify("cancel-refused", "1000", vec![]);
     world.events();
     world.deliver_all();
     assert_eq!(world.events(), ["OrderRejected a VENUE_REJECTED"]);
@@ -76,15 +76,15 @@ fn a_refusal_of_before_does_not_refuse_the_cancel_that_is_under_way() {
 }
 
 #[test]
-fn a_refused_change_is_told_once() {
+fn a_refused_change_is_reported_once() {
     let mut world = world();
     world.modify("a", None, Some("2501"));
     world.answer_all();
-    world.broker.tell("update-refused", "1000", vec![]);
+    world.broker.notify("update-refused", "1000", vec![]);
     world.deliver_all();
     world.answer_all();
-    let told = world.events();
-    assert!(told.contains(&"OrderRejected a VENUE_REJECTED".to_owned()), "{told:?}");
+    let reported = world.events();
+    assert!(reported.contains(&"OrderRejected a VENUE_REJECTED".to_owned()), "{reported:?}");
     for _ in 0..3 {
         reconnect(&mut world);
         settle(&mut world);
@@ -92,7 +92,7 @@ fn a_refused_change_is_told_once() {
     assert_eq!(world.events(), [""; 0]);
 }
 
-/// What happened while the stream was down is heard for the first time when it is up again.
+/// Events from a time when the stream was down arrive when it is up again.
 #[test]
 fn a_notice_that_was_missed_decides_nothing_of_a_later_request() {
     for (has_time, pause) in [(true, 0), (false, 0), (true, 10), (false, 10)] {
@@ -102,7 +102,7 @@ fn a_notice_that_was_missed_decides_nothing_of_a_later_request() {
         world.answer_with(taken);
         world.disconnect();
         let more = if has_time { at(&world) } else { Vec::new() };
-        world.broker.tell("cancel-refused", "1000", more);
+        world.broker.notify("cancel-refused", "1000", more);
         settle(&mut world);
         assert!(world.events().contains(&"OrderRejected a INTERNAL_ERROR".to_owned()));
         world.cancel(Some("a"), None);
@@ -120,7 +120,7 @@ fn notices_of_before_a_start_decide_nothing_of_requests_after_it() {
         let taken = |id: &str| crate::broker::answer(id, "", vec![Field::new("number", "1000")]);
         for kind in ["updated", "cancel-refused", "update-refused"] {
             let more = if has_time { at(&world) } else { vec![Field::new("p_ALT", "0")] };
-            world.broker.tell(kind, "1000", more);
+            world.broker.notify(kind, "1000", more);
         }
         world.restart(true);
         world.pass(Duration::from_secs(2));
@@ -132,16 +132,16 @@ fn notices_of_before_a_start_decide_nothing_of_requests_after_it() {
         world.deliver_all();
         assert_eq!(world.events(), [""; 0], "time {has_time}");
         world.answer_all();
-        // The answer to this one itself is a notice like any other.
+        // The notice about this request itself has its usual effect.
         world.pass(Duration::from_secs(1));
         let more = at(&world);
-        world.broker.tell("cancel-refused", "1000", more);
+        world.broker.notify("cancel-refused", "1000", more);
         world.deliver_all();
         assert_eq!(world.events(), ["OrderRejected a VENUE_REJECTED"], "time {has_time}");
     }
 }
 
-/// The broker's list lags behind: the order was told as not there, and then it is.
+/// The broker's list lags: the order was reported as not at the broker, and then the list has it.
 #[test]
 fn an_order_that_a_late_list_has_is_named() {
     let mut world = world();
@@ -160,9 +160,12 @@ fn an_order_that_a_late_list_has_is_named() {
         world.list(ipc::OrderListFilter::default());
         world.answer_all();
     }
-    let told = world.json("OrderDiscrepancy");
-    assert_eq!((&told["client_order_id"], &told["venue_order_id"]), (&"b".into(), &"1001".into()));
-    let told = world.events();
-    let named = told.iter().filter(|event| event.starts_with("OrderDiscrepancy b 1001 ended"));
-    assert_eq!(named.count(), 1, "{told:?}");
+    let reported = world.json("OrderDiscrepancy");
+    assert_eq!(
+        (&reported["client_order_id"], &reported["venue_order_id"]),
+        (&"b".into(), &"1001".into())
+    );
+    let reported = world.events();
+    let named = reported.iter().filter(|event| event.starts_with("OrderDiscrepancy b 1001 ended"));
+    assert_eq!(named.count(), 1, "{reported:?}");
 }

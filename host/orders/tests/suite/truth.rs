@@ -1,4 +1,4 @@
-//! What was told, and what is true at the broker: both must be the same in the end.
+//! The desk's reports and the state of the broker: in the end both must agree.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,18 +9,18 @@ use ipc::{Event, SubmitOrderRequest};
 use crate::broker::AtBroker;
 use crate::world::World;
 
-/// What clients were told, held against what must be true of any order of events.
+/// The events that clients got, checked by the rules for any order of events.
 #[derive(Default)]
 pub(crate) struct Seen {
-    /// Shares told as filled, by order, and the fills themselves.
+    /// Shares reported as filled, by order, and the fills themselves.
     pub(crate) filled: BTreeMap<String, u64>,
     trades: BTreeSet<(String, String)>,
     pub(crate) canceled: BTreeSet<String>,
     accepted: BTreeSet<String>,
     submitted: u64,
-    /// Reasons of refusals with what their texts begin with.
+    /// Reasons of refusals with the prefixes of their texts.
     pub(crate) refusals: BTreeSet<String>,
-    /// Orders that have ended, as far as was told in this process.
+    /// Orders whose end was reported in this process.
     ended: BTreeSet<String>,
     pub(crate) discrepancies: Vec<String>,
     /// Orders whose numbers stay unknown, because several rows of a list fit them.
@@ -28,9 +28,9 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Takes events up and holds them against what must be true of any order of them.
+    /// Takes events and checks them by the rules for any order of events.
     pub(crate) fn take(&mut self, world: &mut World) {
-        for (_, event) in std::mem::take(&mut world.told) {
+        for (_, event) in std::mem::take(&mut world.reported) {
             match &event {
                 Event::OrderSubmitted(_) => self.submitted += 1,
                 Event::OrderRejected(event) => {
@@ -55,8 +55,8 @@ impl Seen {
                     if shares("leaves_qty") == 0 && !self.canceled.contains(&number) {
                         self.ended.insert(number.clone());
                     }
-                    let asked = shares("cumulative_qty") + shares("leaves_qty");
-                    assert!(asked >= *filled && shares("last_qty") > 0, "{json}");
+                    let ordered = shares("cumulative_qty") + shares("leaves_qty");
+                    assert!(ordered >= *filled && shares("last_qty") > 0, "{json}");
                     let at_broker = &world.broker.orders[&number];
                     assert!(*filled <= at_broker.filled, "no fill is made up");
                 }
@@ -84,7 +84,8 @@ impl Seen {
         }
     }
 
-    /// A new process tells the day's ends again, to clients that connect anew; fills are told once (P130).
+    /// A new process reports the day's ends again, to clients that connect anew. Fills are reported once
+    /// (P130).
     pub(crate) fn restart(&mut self) {
         self.canceled.clear();
         self.ended.clear();
@@ -92,8 +93,8 @@ impl Seen {
     }
 }
 
-/// Each id has at most one order at the broker for each submit line that was not rejected, and the
-/// broker's number in the log is that of an order of equal content.
+/// Each id has at most one order at the broker for each submit line that was not rejected. The broker's number
+/// in the log belongs to an order of equal content.
 pub(crate) fn check_ids(world: &World) {
     let submits = world.log.lines("submit");
     let rejected = world.log.lines("rejected");
@@ -122,7 +123,7 @@ pub(crate) fn check_ids(world: &World) {
     }
 }
 
-/// Orders of the log by their ids, with the broker's number; none while that is unknown.
+/// Orders of the log by their ids, with the broker's number; `None` while that is unknown.
 fn logged(world: &World) -> BTreeMap<String, Option<String>> {
     let bytes = world.log.bytes.lock().unwrap().clone();
     let mut orders = BTreeMap::new();
@@ -139,24 +140,24 @@ fn logged(world: &World) -> BTreeMap<String, Option<String>> {
     orders
 }
 
-/// What the desk must say of an order when nothing is under way any more.
+/// The states that the desk may report of an order when nothing is under way any more.
 fn states(order: &AtBroker, has_notices: bool) -> &'static [OrderStatus] {
     use OrderStatus as S;
     match (order.status, order.filled > 0) {
         (S::Canceled, _) => &[S::Canceled],
         (S::Expired, _) => &[S::Expired],
-        // By notices, or by the list's word where there are none and it was read since.
+        // By notices, or by a list that was read since if there are no notices.
         (S::Filled, _) if !has_notices => &[S::Filled, S::Accepted],
         (S::Filled, _) => &[S::Filled],
-        // Other fills are told by notices only.
+        // Other fills are reported by notices only.
         _ if !has_notices => &[S::Accepted],
         (_, true) => &[S::PartiallyFilled],
         (_, false) => &[S::Accepted],
     }
 }
 
-/// Every order of the log stands where the broker has it, and none waits for something that is over: each
-/// is sent again, which tells where it stands and sends nothing.
+/// Every order of the log has the broker's state, and none waits for something that is over. Each is sent
+/// again, which reports its state and sends nothing.
 pub(crate) fn check_states(
     world: &mut World,
     seen: &mut Seen,
@@ -168,10 +169,10 @@ pub(crate) fn check_states(
         let mut status = None;
         for request in &requests[&id] {
             world.submit(request);
-            let told = world.json("SubmitOrderResult");
+            let reported = world.json("SubmitOrderResult");
             seen.take(world);
-            if told["outcome"] == "IdempotentReplay" {
-                status = Some(told["status"].as_str().unwrap().to_owned());
+            if reported["outcome"] == "IdempotentReplay" {
+                status = Some(reported["status"].as_str().unwrap().to_owned());
             }
         }
         assert_eq!(world.sent.len(), before, "{id} was sent again");

@@ -1,4 +1,4 @@
-//! Whether the venue takes orders: the broker's word, by frames, masters and answers.
+//! Whether the venue takes orders, by frames, masters and answers of the broker.
 
 use ipc::OrderListFilter;
 use orders::{DeskRules, OrderPhase};
@@ -15,34 +15,34 @@ fn rules() -> DeskRules {
 fn the_venue_is_closed_by_the_broker_s_word_only() {
     let mut world = World::ready(rules(), false);
     world.events();
-    world.broker.tell("closed", "", vec![]);
+    world.broker.notify("closed", "", vec![]);
     world.deliver_all();
     world.submit(&limit_buy("a", 100, "2500"));
     assert_eq!(world.events(), ["OrderRejected a MARKET_CLOSED"]);
-    world.broker.tell("open", "", vec![]);
+    world.broker.notify("open", "", vec![]);
     world.deliver_all();
-    world.broker.tell("ended", "", vec![]);
+    world.broker.notify("ended", "", vec![]);
     world.deliver_all();
     world.submit(&limit_buy("a", 100, "2500"));
     assert_eq!(world.events(), ["OrderSubmitted a"], "P8: an ended stream freezes nothing");
     world.answer();
-    world.broker.tell("night", "", vec![]);
-    world.broker.tell("open", "", vec![]);
+    world.broker.notify("night", "", vec![]);
+    world.broker.notify("open", "", vec![]);
     world.deliver_all();
     world.events();
     world.submit(&limit_buy("b", 100, "2500"));
     assert_eq!(world.events(), ["SecondPasswordRequired"], "forgotten at the night's closing");
 }
 
-/// Specification 4, P2: masters, frames and answers, whichever came last.
+/// Specification 4, P2: the newest of masters, frames and answers counts.
 #[test]
 fn the_last_word_says_whether_the_venue_is_open() {
     let order = |world: &mut World, id: &str| {
         world.events();
         world.submit(&limit_buy(id, 100, "2500"));
-        let told = world.events();
+        let reported = world.events();
         world.answer_all();
-        told
+        reported
     };
     let (open, closed) = (["OrderSubmitted a"], ["OrderRejected a MARKET_CLOSED"]);
     for is_open in [None, Some(true)] {
@@ -60,10 +60,10 @@ fn the_last_word_says_whether_the_venue_is_open() {
     world.list(OrderListFilter::default());
     world.answer_all();
     assert_eq!(order(&mut world, "a"), closed);
-    world.broker.tell("open", "", vec![]);
+    world.broker.notify("open", "", vec![]);
     world.deliver_all();
     assert_eq!(order(&mut world, "a"), open);
-    world.broker.tell("closed", "", vec![]);
+    world.broker.notify("closed", "", vec![]);
     world.deliver_all();
     assert_eq!(order(&mut world, "b"), ["OrderRejected b MARKET_CLOSED"]);
     world.is_open = Some(true);
@@ -77,7 +77,7 @@ fn the_last_word_says_whether_the_venue_is_open() {
     assert_eq!(order(&mut world, "d"), ["OrderRejected d MARKET_CLOSED"]);
 }
 
-/// Specification 4, P2, P34: notices of orders are a later phase's, the venue's own word is not.
+/// Specification 4, P2, P34: notices of orders need a later phase, the state of the venue does not.
 #[test]
 fn the_venue_s_word_counts_in_every_phase() {
     for phase in OrderPhase::ALL {
@@ -85,12 +85,12 @@ fn the_venue_s_word_counts_in_every_phase() {
         world.events();
         let mut order = limit_buy("a", 100, "2500");
         (order.order_type, order.price) = (domain::OrderType::Market, None);
-        world.broker.tell("closed", "", vec![]);
+        world.broker.notify("closed", "", vec![]);
         world.deliver_all();
         world.submit(&order);
         assert_eq!(world.events(), ["OrderRejected a MARKET_CLOSED"], "{phase}");
-        world.broker.tell("night", "", vec![]);
-        world.broker.tell("open", "", vec![]);
+        world.broker.notify("night", "", vec![]);
+        world.broker.notify("open", "", vec![]);
         world.deliver_all();
         world.submit(&order);
         assert_eq!(world.events(), ["SecondPasswordRequired"], "{phase}");
@@ -102,8 +102,8 @@ fn the_venue_s_word_counts_in_every_phase() {
         world.answer_all();
         let is_filled = world.events().contains(&"OrderFilled a 1000".to_owned());
         assert_eq!(is_filled, phase.takes_notices(), "{phase}");
-        // What cannot be read is no matter of a phase without notices.
-        world.broker.tell("garbage", "", vec![]);
+        // Unreadable frames do not count in a phase without notices.
+        world.broker.notify("garbage", "", vec![]);
         world.deliver_all();
         assert_eq!(world.events().is_empty(), !phase.takes_notices(), "{phase}");
     }

@@ -1,24 +1,24 @@
-//! What must be true of every request for a new order, whatever has crossed what before it: it is written
-//! down, its phase takes it, and the account's newest word is that there is enough for it.
+//! Rules for every request for a new order, in any crossing.
+//!
+//! It is written down, its phase takes it, and the account's newest balance suffices.
 
 use domain::order_mapping::{BrokerOrder, BrokerRequest, Field, Funding};
 use domain::{OrderSide, OrderType, TimeInForce};
 use orders::OrderPhase;
 
-use crate::account::{BALANCES, Told};
+use crate::account::{BALANCES, Balance};
 use crate::dialect::{closes, funding, named, order};
 
 /// The day's upper limit of the masters, in yen.
 const UPPER_LIMIT: u64 = 3_000;
 
-/// Shares of positions in ascending number, of those that are wanted or of all; none where they do not
-/// suffice.
+/// Shares of positions in ascending number, of the wanted ones or of all; `None` if they do not suffice.
 pub(crate) fn ascending(
     free: &[(String, u64)],
     wanted: &[&str],
-    asked: u64,
+    wanted_shares: u64,
 ) -> Option<Vec<(String, u64)>> {
-    let mut left = asked;
+    let mut left = wanted_shares;
     let mut taken = Vec::new();
     for (id, shares) in free.iter().filter(|(id, _)| wanted.is_empty() || wanted.contains(&&**id)) {
         let part = left.min(*shares);
@@ -58,9 +58,13 @@ fn value(order: &BrokerOrder) -> u64 {
     (order.quantity.shares() * price).div_ceil(10_000)
 }
 
-/// Holds a request for a new order against its phase, and against what the broker has told of balances
-/// since the desk has said anything else.
-pub(crate) fn new_order(request: &BrokerRequest, phase: OrderPhase, told: &[Told]) -> Vec<String> {
+/// Checks a request for a new order against its phase, and against the broker's balances since the desk's last
+/// other event.
+pub(crate) fn new_order(
+    request: &BrokerRequest,
+    phase: OrderPhase,
+    reported: &[Balance],
+) -> Vec<String> {
     let fields = &request.fields;
     let order = order(fields).expect("a whole order");
     let tags: Vec<&str> = named(fields, "tags").split_whitespace().collect();
@@ -69,19 +73,19 @@ pub(crate) fn new_order(request: &BrokerRequest, phase: OrderPhase, told: &[Told
     if phase < OrderPhase::O3 {
         return kinds_of(&order, fields, phase);
     }
-    let (asked, cost) = (order.quantity.shares(), value(&order));
+    let (wanted_shares, cost) = (order.quantity.shares(), value(&order));
     let needs_cash = named(fields, "needs-cash") == "true";
-    // Before it may stand what a person was told who waited no more.
+    // The answer to a person who has stopped waiting may be before it.
     let count = if needs_cash { 2 } else { 1 };
-    let newest = &told[told.len().saturating_sub(count)..];
+    let newest = &reported[reported.len().saturating_sub(count)..];
     let is_enough = match (funding(fields), order.side, newest) {
-        (Funding::Cash, OrderSide::Buy, [Told::Cash(yen)])
-        | (Funding::MarginNew, _, [Told::Margin(yen)]) => cost <= *yen,
-        (Funding::Cash, OrderSide::Sell, [Told::Sellable(shares)]) => asked <= *shares,
-        (Funding::MarginRepay, _, [Told::Positions(free), cash @ ..]) => {
+        (Funding::Cash, OrderSide::Buy, [Balance::Cash(yen)])
+        | (Funding::MarginNew, _, [Balance::Margin(yen)]) => cost <= *yen,
+        (Funding::Cash, OrderSide::Sell, [Balance::Sellable(shares)]) => wanted_shares <= *shares,
+        (Funding::MarginRepay, _, [Balance::Positions(free), cash @ ..]) => {
             let wanted: Vec<&str> =
                 named(fields, "wanted").split(',').filter(|id| !id.is_empty()).collect();
-            let all = ascending(free, &wanted, asked);
+            let all = ascending(free, &wanted, wanted_shares);
             let named = closes(fields);
             let is_right = match wanted.is_empty() {
                 true => all.is_some() && named.is_empty(),
@@ -89,18 +93,18 @@ pub(crate) fn new_order(request: &BrokerRequest, phase: OrderPhase, told: &[Told
             };
             let is_paid = match (needs_cash, cash) {
                 (false, []) => true,
-                (true, [Told::Cash(yen)]) => cost <= *yen,
+                (true, [Balance::Cash(yen)]) => cost <= *yen,
                 _ => false,
             };
             is_right && is_paid
         }
         _ => false,
     };
-    assert!(is_enough, "{order:?} {tags:?} was sent after {told:?}");
+    assert!(is_enough, "{order:?} {tags:?} was sent after {reported:?}");
     kinds_of(&order, fields, phase)
 }
 
-/// What kind of order it is, in words.
+/// The kinds of an order, in words.
 fn kinds_of(order: &BrokerOrder, fields: &[Field], phase: OrderPhase) -> Vec<String> {
     let named = named(fields, "wanted").split(',').filter(|id| !id.is_empty());
     let funding = match (funding(fields), named.count()) {
@@ -115,7 +119,7 @@ fn kinds_of(order: &BrokerOrder, fields: &[Field], phase: OrderPhase) -> Vec<Str
     words.map(str::to_owned).to_vec()
 }
 
-/// Holds every other request against its phase.
+/// Checks every other request against its phase.
 pub(crate) fn other(id: &str, phase: OrderPhase) {
     let is_change = ["modify", "cancel", "cancel-all"].contains(&id);
     assert!(!is_change || phase > OrderPhase::O0, "{id} in {phase}");

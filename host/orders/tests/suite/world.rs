@@ -24,7 +24,7 @@ use crate::dialect::PlainDialect;
 use crate::log::Log;
 use crate::present::desk_event;
 
-/// What the desk has sent and is not answered.
+/// The desk's request that has no answer yet.
 pub(crate) enum InFlight {
     Request { ticket: u64, request: BrokerRequest, sent_p_no: u64 },
     Login { ticket: u64 },
@@ -37,33 +37,33 @@ pub(crate) struct World {
     pub(crate) rules: DeskRules,
     pub(crate) rejects: bool,
     pub(crate) in_flight: Option<InFlight>,
-    /// The answer to it, where the broker has done it already.
+    /// The answer to it, if the broker has executed it already.
     pub(crate) reached: Option<Answered>,
-    pub(crate) told: Vec<(Recipient, Event<'static>)>,
+    pub(crate) reported: Vec<(Recipient, Event<'static>)>,
     /// Requests by name, as they left.
     pub(crate) sent: Vec<String>,
     pub(crate) passwords: Vec<String>,
     pub(crate) mono: Duration,
     pub(crate) wall: TsNanos,
     pub(crate) p_no: u64,
-    /// Notices that the stream has not told yet.
+    /// Notices that the stream has not delivered yet.
     pub(crate) stream: VecDeque<Vec<Field>>,
     /// Notices of the broker that were put into the stream.
     pub(crate) streamed: usize,
     pub(crate) is_streaming: bool,
-    /// What logins say of the account, and what the masters say of the broker.
+    /// The account in logins, and the state of the broker in masters.
     pub(crate) has_margin: bool,
     pub(crate) is_open: Option<bool>,
-    /// Whether the dialect can ask for the fills of an order.
+    /// Whether the dialect has a request for the fills of an order.
     has_details: bool,
     commands: u64,
-    /// New orders that were sent, and of which kinds.
+    /// New orders that were sent, and their kinds.
     orders_sent: usize,
     pub(crate) kinds_sent: BTreeSet<String>,
-    /// The test has answered in the broker's place.
+    /// The test has answered instead of the broker.
     has_odd_answers: bool,
-    /// A person has asked for balances.
-    is_asked_for_balances: bool,
+    /// A person has requested balances.
+    has_requested_balances: bool,
 }
 
 /// 2026-11-20, 09:30 in Japan.
@@ -116,7 +116,7 @@ impl World {
             rejects,
             in_flight: None,
             reached: None,
-            told: Vec::new(),
+            reported: Vec::new(),
             sent: Vec::new(),
             passwords: Vec::new(),
             mono: Duration::ZERO,
@@ -132,7 +132,7 @@ impl World {
             orders_sent: 0,
             kinds_sent: BTreeSet::new(),
             has_odd_answers: false,
-            is_asked_for_balances: false,
+            has_requested_balances: false,
         }
     }
 
@@ -144,7 +144,7 @@ impl World {
         world
     }
 
-    /// The same, of a dialect that can ask for the fills of an order.
+    /// The same, with a dialect that has a request for the fills of an order.
     pub(crate) fn with_details(rules: DeskRules) -> Self {
         let mut world = Self::new(rules, false);
         world.has_details = true;
@@ -158,25 +158,25 @@ impl World {
         Now { mono: self.mono, wall: self.wall }
     }
 
-    pub(crate) fn asked(&mut self) -> RequestContext {
+    pub(crate) fn context(&mut self) -> RequestContext {
         self.commands += 1;
         RequestContext { client: 1, request_id: format!("r{}", self.commands) }
     }
 
-    /// Takes what the desk wants done. Whatever a broker tells and in whatever order, no order takes a
-    /// step that the state table does not have.
+    /// Takes the output of the desk. In every order of messages, no order tries a transition that the state
+    /// table does not have.
     pub(crate) fn collect(&mut self) {
         assert_eq!(self.desk.illegal_transitions(), 0, "an illegal transition");
         for out in self.desk.take_out() {
             match out {
                 Out::Emit(to, event) => {
-                    // What a guard was told serves the order that it was asked for, and no next one.
+                    // A guard's answer counts for its own order only.
                     let event = owned(&desk_event(&event));
                     let is_other = !matches!(event, Event::OrderSubmitted(_));
                     if is_other && self.in_flight.is_none() {
-                        self.broker.told.clear();
+                        self.broker.reported.clear();
                     }
-                    self.told.push((to, event));
+                    self.reported.push((to, event));
                 }
                 Out::Send { ticket, request, password, within } => {
                     assert!(self.in_flight.is_none(), "one question at a time");
@@ -198,14 +198,15 @@ impl World {
         }
     }
 
-    /// Holds a request that leaves against what must be true of it.
+    /// Checks a request that leaves.
     fn watch(&mut self, request: &BrokerRequest) {
         if request.id == "new" {
             self.orders_sent += 1;
             let lines = self.log.lines("submit").len();
             assert_eq!(lines, self.orders_sent, "an order leaves with a line of its own");
             if !self.has_odd_answers {
-                let kinds = crate::watch::new_order(request, self.rules.phase, &self.broker.told);
+                let kinds =
+                    crate::watch::new_order(request, self.rules.phase, &self.broker.reported);
                 self.kinds_sent.extend(kinds);
             }
         } else {
@@ -213,9 +214,9 @@ impl World {
         }
         if BALANCES.contains(&request.id.as_str()) {
             let has_guards = self.rules.phase == OrderPhase::O3;
-            assert!(has_guards || self.is_asked_for_balances, "no guard before O3");
+            assert!(has_guards || self.has_requested_balances, "no guard before O3");
         } else {
-            self.broker.told.clear();
+            self.broker.reported.clear();
         }
     }
 
@@ -228,26 +229,26 @@ impl World {
     }
 
     /// Gives the desk a command as the engine decodes it.
-    pub(crate) fn command(&mut self, asked: RequestContext, command: Command) {
+    pub(crate) fn command(&mut self, context: RequestContext, command: Command) {
         let now = self.now();
         let command = desk_command(command, self.desk.instruments()).unwrap();
-        self.desk.command(asked, command, now);
+        self.desk.command(context, command, now);
         self.collect();
     }
 
     pub(crate) fn submit(&mut self, order: &SubmitOrderRequest) -> String {
-        let asked = self.asked();
-        let id = asked.request_id.clone();
+        let context = self.context();
+        let id = context.request_id.clone();
         let command = SubmitOrder {
             request_id: id.clone().try_into().unwrap(),
             venue: "web_broker".to_owned(),
             order: order.clone(),
         };
-        self.command(asked, Command::SubmitOrder(command));
+        self.command(context, Command::SubmitOrder(command));
         id
     }
 
-    /// A new order of somebody else than a person.
+    /// A new order of another sender than a person.
     pub(crate) fn submit_of(&mut self, origin: OrderOrigin, order: &SubmitOrderRequest) {
         let place = self.desk.instruments().place(&order.instrument_id).unwrap();
         let order = NewOrder {
@@ -256,9 +257,9 @@ impl World {
             request_key: order.request_key(),
             request: order.to_request(place),
         };
-        let asked = self.asked();
+        let context = self.context();
         let now = self.now();
-        self.desk.command(asked, DeskCommand::Submit(order), now);
+        self.desk.command(context, DeskCommand::Submit(order), now);
         self.collect();
     }
 
@@ -277,8 +278,8 @@ impl World {
     }
 
     pub(crate) fn change(&mut self, id: &str, change: OrderModifyChange) -> String {
-        let asked = self.asked();
-        let request_id = asked.request_id.clone();
+        let context = self.context();
+        let request_id = context.request_id.clone();
         let command = ModifyOrder {
             request_id: request_id.clone().try_into().unwrap(),
             venue: "web_broker".to_owned(),
@@ -286,56 +287,56 @@ impl World {
             venue_order_id: None,
             change,
         };
-        self.command(asked, Command::ModifyOrder(command));
+        self.command(context, Command::ModifyOrder(command));
         request_id
     }
 
     pub(crate) fn cancel(&mut self, client: Option<&str>, venue: Option<&str>) -> String {
-        let asked = self.asked();
-        let request_id = asked.request_id.clone();
+        let context = self.context();
+        let request_id = context.request_id.clone();
         let command = CancelOrder {
             request_id: request_id.clone().try_into().unwrap(),
             venue: "web_broker".to_owned(),
             client_order_id: client.map(str::to_owned),
             venue_order_id: venue.map(str::to_owned),
         };
-        self.command(asked, Command::CancelOrder(command));
+        self.command(context, Command::CancelOrder(command));
         request_id
     }
 
     pub(crate) fn cancel_all(&mut self, side: Option<OrderSide>) -> String {
-        let asked = self.asked();
-        let request_id = asked.request_id.clone();
+        let context = self.context();
+        let request_id = context.request_id.clone();
         let command = CancelAllOrders {
             request_id: request_id.clone().try_into().unwrap(),
             venue: "web_broker".to_owned(),
             instrument_id: None,
             order_side: side,
         };
-        self.command(asked, Command::CancelAllOrders(command));
+        self.command(context, Command::CancelAllOrders(command));
         request_id
     }
 
     pub(crate) fn list(&mut self, filter: OrderListFilter) -> String {
-        let asked = self.asked();
-        let request_id = asked.request_id.clone();
+        let context = self.context();
+        let request_id = context.request_id.clone();
         let command = GetOrderList {
             request_id: request_id.clone().try_into().unwrap(),
             venue: "web_broker".to_owned(),
             filter,
         };
-        self.command(asked, Command::GetOrderList(command));
+        self.command(context, Command::GetOrderList(command));
         request_id
     }
 
     pub(crate) fn password(&mut self, value: &str) {
-        let asked = self.asked();
+        let context = self.context();
         let now = self.now();
-        self.desk.set_second_password(asked, Secret::from(value.to_owned()), now);
+        self.desk.set_second_password(context, Secret::from(value.to_owned()), now);
         self.collect();
     }
 
-    /// The broker takes what is on its way and answers.
+    /// The broker executes the request that is under way, and answers.
     pub(crate) fn answer(&mut self) {
         match self.in_flight.take() {
             Some(InFlight::Request { ticket, request, sent_p_no }) => {
@@ -348,14 +349,14 @@ impl World {
         }
     }
 
-    /// The broker does what is on its way, and its answer does not come yet.
+    /// The broker executes the request that is under way; its answer does not arrive yet.
     pub(crate) fn reach(&mut self) {
         if let (Some(InFlight::Request { request, .. }), None) = (&self.in_flight, &self.reached) {
             self.reached = Some(self.broker.take(request, self.wall));
         }
     }
 
-    /// Answers all that comes, until nothing is on its way.
+    /// Answers all requests, until none is under way.
     pub(crate) fn answer_all(&mut self) {
         while self.in_flight.is_some() {
             self.answer();
@@ -364,13 +365,13 @@ impl World {
 
     pub(crate) fn give(&mut self, ticket: u64, p_no: u64, result: Result<Answered, CallFailure>) {
         let said = self.broker.says.take();
-        self.broker.told.extend(said.filter(|_| result.is_ok()));
+        self.broker.reported.extend(said.filter(|_| result.is_ok()));
         let now = self.now();
         self.desk.answered(ticket, Called { p_no: Some(p_no), result }, now);
         self.collect();
     }
 
-    /// The broker does what is on its way (or not), and its answer is lost.
+    /// The broker executes the request that is under way (or not), and its answer is lost.
     pub(crate) fn lose(&mut self, does_it: bool) {
         if matches!(self.in_flight, Some(InFlight::Login { .. })) {
             return;
@@ -384,13 +385,13 @@ impl World {
         }
     }
 
-    /// The broker answers with something of the test's.
+    /// The broker answers with a text of the test.
     pub(crate) fn answer_with(&mut self, answer: impl FnOnce(&str) -> Answered) {
         self.has_odd_answers = true;
         if matches!(self.in_flight, Some(InFlight::Login { .. })) {
             return;
         }
-        // What the broker has done it does not refuse.
+        // The broker does not refuse a request that it has executed.
         if self.reached.is_some() {
             return self.answer();
         }
@@ -433,27 +434,27 @@ impl World {
         self.answer_all();
     }
 
-    /// Somebody asks for a login, whatever is under way.
+    /// A client requests a login, whatever is under way.
     pub(crate) fn login_again(&mut self) {
         let now = self.now();
         self.desk.login(None, now);
         self.collect();
     }
 
-    /// A person asks for the buying power, or for the positions.
+    /// A person requests the buying power, or the positions.
     pub(crate) fn balances(&mut self, positions: bool) {
-        self.is_asked_for_balances = true;
-        let asked = self.asked();
+        self.has_requested_balances = true;
+        let context = self.context();
         let now = self.now();
         if positions {
-            self.desk.positions(asked, now);
+            self.desk.positions(context, now);
         } else {
-            self.desk.buying_power(asked, now);
+            self.desk.buying_power(context, now);
         }
         self.collect();
     }
 
-    /// The stream connects, and tells the day's notices again.
+    /// Connects the stream, which sends the day's notices again.
     pub(crate) fn connect(&mut self) {
         self.stream = self.broker.notices.iter().cloned().collect();
         self.streamed = self.broker.notices.len();
@@ -486,7 +487,7 @@ impl World {
         }
     }
 
-    /// Delivers all notices in their order.
+    /// Delivers all notices in order.
     pub(crate) fn deliver_all(&mut self) {
         self.pump();
         while !self.stream.is_empty() {
@@ -494,8 +495,8 @@ impl World {
         }
     }
 
-    /// The program is killed and started again: only the log's bytes are left. What is on its way
-    /// reaches the broker or not, and nobody hears the answer.
+    /// Kills the program and starts it again: only the log's bytes are left. The request that is under way
+    /// reaches the broker or not, and its answer is lost.
     pub(crate) fn restart(&mut self, reaches: bool) {
         if let Some(InFlight::Request { request, .. }) = self.in_flight.take()
             && self.reached.take().is_none()
@@ -517,13 +518,13 @@ impl World {
 
     /// Names of the events since the last look, with the order's id.
     pub(crate) fn events(&mut self) -> Vec<String> {
-        let told = std::mem::take(&mut self.told);
-        told.iter().map(|(_, event)| short(event)).collect()
+        let reported = std::mem::take(&mut self.reported);
+        reported.iter().map(|(_, event)| short(event)).collect()
     }
 
     /// The first event of a name since the last look, as JSON.
     pub(crate) fn json(&self, name: &str) -> serde_json::Value {
-        let found = self.told.iter().map(|(_, event)| serde_json::to_value(event).unwrap());
+        let found = self.reported.iter().map(|(_, event)| serde_json::to_value(event).unwrap());
         found.rev().find(|event| event["event"] == name).unwrap_or_default()
     }
 }

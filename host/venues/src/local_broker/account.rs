@@ -1,6 +1,7 @@
-//! Answers about the account: balances, orders and positions, read exactly
-//! (specification 1, "Gateway REST calls"; specification 4, P57). An answer that cannot be read as a whole is
-//! an error; a row or an amount that cannot be read is left out and named by its field, and the rest is shown.
+//! Answers about the account: balances, orders and positions, read exactly.
+//!
+//! Specification 1, "Gateway REST calls"; specification 4, P57. An answer that cannot be read as a whole is an
+//! error. A row or an amount that cannot be read is left out and named by its field, and the rest is shown.
 
 mod orders;
 mod row;
@@ -26,10 +27,10 @@ pub struct Unreadable {
     what: String,
 }
 
-/// An amount; none where the gateway has none. The error says why it cannot be read.
+/// An amount, or why it cannot be read; `None` if the gateway has none.
 pub type Amount = Result<Option<Money>, String>;
 
-/// An order of the account's list. The gateway lists orders of every sender, and knows no id but its own.
+/// An order of the account's list. The gateway lists the orders of every sender, with its own ids only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountOrder {
     /// The broker's id of it.
@@ -46,17 +47,17 @@ pub struct AccountOrder {
     pub filled: Quantity,
     /// Shares open.
     pub leaves: Quantity,
-    /// Its limit; none of a market order.
+    /// Its limit; `None` for a market order.
     pub price: Option<Price>,
     /// How long it lives.
     pub time_in_force: TimeInForce,
-    /// Its last moment, where that is on a later day.
+    /// Its last moment, if that is on a later day.
     pub expires: Option<TsNanos>,
     /// Its state.
     pub status: OrderStatus,
     /// When the broker has received it.
     pub received: TsNanos,
-    /// All further fields of the gateway's, in its words.
+    /// All further fields, in the gateway's own texts.
     pub extra: Map<String, Value>,
 }
 
@@ -94,7 +95,7 @@ pub enum PositionKind {
     Derivative,
 }
 
-/// What cash orders may spend (`StockAccountWallet` of `GET /wallet/cash`); null as it was sent.
+/// The money for cash orders (`StockAccountWallet` of `GET /wallet/cash`); `None` for null.
 ///
 /// # Errors
 /// [`Unreadable`]
@@ -102,7 +103,7 @@ pub fn read_cash(body: &str) -> Result<Amount, Unreadable> {
     read_amount(body, "/wallet/cash", "StockAccountWallet")
 }
 
-/// What margin orders may spend (`MarginAccountWallet` of `GET /wallet/margin`); null as it was sent.
+/// The money for margin orders (`MarginAccountWallet` of `GET /wallet/margin`); `None` for null.
 ///
 /// # Errors
 /// [`Unreadable`]
@@ -152,8 +153,7 @@ fn position(row: &Row<'_>) -> Result<AccountPosition, String> {
     })
 }
 
-/// The rows of a list, each read by itself. A row that cannot be read is called by the first of the fields `ids`
-/// that it has.
+/// Reads the rows of a list one by one. A row that cannot be read is named by the first of its fields in `ids`.
 fn read_rows<T>(
     body: &str,
     path: &'static str,
@@ -171,8 +171,8 @@ fn read_rows<T>(
     }))
 }
 
-/// The gateway's codes of the sides: 1 sells, 2 buys (specification 1, "Order side codes"). Another
-/// broker's code of a buy is none here.
+/// The gateway's codes of the sides: 1 sells, 2 buys (specification 1, "Order side codes"). The web broker's
+/// code of a buy, 3, is an error here.
 fn side(row: &Row<'_>) -> Result<OrderSide, String> {
     let code = row.code("Side")?;
     match code.as_str() {

@@ -1,4 +1,6 @@
-//! `[local_broker]` of `kumiki.toml`, already typed, and where the gateway may be (specification 4, P43, P44).
+//! `[local_broker]` of `kumiki.toml` as types, and the allowed addresses of the gateway.
+//!
+//! Specification 4, P43, P44.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,22 +12,22 @@ use thiserror::Error;
 
 use super::limits::ORDER_CALLS_PER_SECOND;
 
-/// The port for tries (specification 1, "What the service does").
+/// The port of the verification environment (specification 1, "What the service does").
 pub const VERIFICATION_PORT: u16 = 18_081;
 /// The port of the real market.
 pub const PRODUCTION_PORT: u16 = 18_080;
 
-/// How a push connection is known to live (specification 4, P43).
+/// How a dead push connection is found (specification 4, P43).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum KeepAlive {
-    /// It is pinged.
+    /// By pings without an answer.
     #[default]
     Ping,
-    /// In the exchange's sessions something comes within a time.
+    /// By silence in the exchange's sessions.
     ReadTimeout,
 }
 
-/// When the gateway logs everybody out, in minutes of the Japanese day (specification 4, P43).
+/// When the gateway logs out all programs, in minutes of the Japanese day (specification 4, P43).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForcedLogout {
     from: u16,
@@ -39,7 +41,7 @@ impl Default for ForcedLogout {
 }
 
 impl ForcedLogout {
-    /// Reads `05:00-06:30`; a window may go over midnight.
+    /// Reads `05:00-06:30`; a window may pass midnight.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let minutes = |text: &str| {
@@ -57,7 +59,7 @@ impl ForcedLogout {
         (window.from != window.to).then_some(window)
     }
 
-    /// A minute half a day away from a time: for a gateway that logs nobody out, as in tests.
+    /// A minute half a day away from a time, for tests: the gateway logs nothing out then.
     #[must_use]
     pub fn away_from(time: TsNanos) -> Self {
         const DAY_MINUTES: u64 = 24 * 60;
@@ -67,7 +69,7 @@ impl ForcedLogout {
         Self { from: of_day(minute), to: of_day(minute + 1) }
     }
 
-    /// Whether a time is in it; its end is not.
+    /// Whether a time is inside; the end of the window is outside.
     #[must_use]
     pub fn contains(self, time: TsNanos) -> bool {
         let minute = time.jst_nanos_of_day() / NANOS_PER_MINUTE;
@@ -75,7 +77,7 @@ impl ForcedLogout {
         if from < to { (from..to).contains(&minute) } else { minute >= from || minute < to }
     }
 
-    /// The gateway's day of a time: it begins where everybody has been logged out. Days since 1970 in Japan.
+    /// The gateway's day of a time, in days since 1970 in Japan. It begins with the forced logout.
     #[must_use]
     pub fn gateway_day(self, time: TsNanos) -> u64 {
         let minute = time.jst_nanos_of_day() / NANOS_PER_MINUTE;
@@ -91,7 +93,7 @@ impl fmt::Display for ForcedLogout {
     }
 }
 
-/// Where the gateway is and how it is spoken to (specification 4, P43, P44).
+/// The gateway's address and the rules for its connection (specification 4, P43, P44).
 #[derive(Debug, Clone)]
 pub struct LocalBrokerConfig {
     /// `base_url`: scheme, host and port; `None`: this machine, port 18081, or 18080 in production.
@@ -136,7 +138,7 @@ impl Default for LocalBrokerConfig {
     }
 }
 
-/// Why no request can be made there.
+/// Why the address is not allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ConfigError {
     /// The production environment is wanted, and not allowed.
@@ -151,7 +153,7 @@ pub enum ConfigError {
          LOCALBROKER_ENV=prod to use it, or take port {VERIFICATION_PORT}"
     )]
     ProductionPort,
-    /// The address is none that may be used.
+    /// The address is not allowed.
     #[error(
         "base_url {0}; write it like http://127.0.0.1:{VERIFICATION_PORT}, on this machine, \
          without a path"
@@ -159,7 +161,7 @@ pub enum ConfigError {
     Address(String),
 }
 
-/// Where the gateway is, checked.
+/// The checked address of the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     /// Host without brackets.
@@ -171,7 +173,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Checks where the gateway may be.
+    /// Checks the address of the gateway.
     ///
     /// # Errors
     /// [`ConfigError`].
@@ -211,7 +213,7 @@ impl Endpoint {
         Ok(Self { host, port, is_production })
     }
 
-    /// The host as an address has it.
+    /// The host as it is written in an address.
     #[must_use]
     pub fn authority(&self) -> String {
         let Self { host, port, .. } = self;
@@ -238,7 +240,7 @@ mod tests {
         })
     }
 
-    /// P44: both variables together, or no production at all.
+    /// P44: production needs both variables.
     #[test]
     fn p44_production_takes_both_variables() {
         assert_eq!(endpoint(None, false, true), Err(ConfigError::ProductionNotAllowed));
@@ -279,8 +281,8 @@ mod tests {
             ("http://127.0.0.1:0", "has port 0"),
             ("127.0.0.1:1", "is not an address"),
         ] {
-            let told = endpoint(Some(text), false, false).unwrap_err().to_string();
-            assert!(told.contains(why) && !told.contains("word@"), "{text}: {told}");
+            let reported = endpoint(Some(text), false, false).unwrap_err().to_string();
+            assert!(reported.contains(why) && !reported.contains("word@"), "{text}: {reported}");
         }
     }
 

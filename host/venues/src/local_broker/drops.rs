@@ -1,5 +1,4 @@
-//! Frames that are not taken, and how often the log tells of things that come by the thousand
-//! (specification 4, P52, P53).
+//! Frames that are dropped, and a limit for log lines about frequent things (specification 4, P52, P53).
 
 use std::fmt;
 
@@ -9,7 +8,7 @@ use domain::gateway_mapping::{BOARD_LEVELS_MAX, GatewayBoard};
 use crate::local_broker::keys::{TOKYO, is_symbol};
 use crate::local_broker::limits::REPORT_EVERY;
 
-/// Why a frame is not taken.
+/// Why a frame is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DropReason {
     /// It is of another market than Tokyo.
@@ -18,18 +17,18 @@ pub enum DropReason {
     WithoutExchange,
     /// No client is subscribed to its symbol.
     NotSubscribed,
-    /// It is no board, or holds a number that cannot be one.
+    /// It is not a board, or a number in it is impossible.
     Malformed,
     /// The symbols are not registered again yet, or there is no login (specification 4, P47, P49).
     Untrusted,
-    /// The gateway logs everybody out at that time (specification 4, P47).
+    /// The gateway logs out all programs at that time (specification 4, P47).
     LoggedOut,
 }
 
-/// Whether a board is taken.
+/// Checks that a board is taken.
 ///
 /// # Errors
-/// Why it is not.
+/// Why it is dropped.
 pub fn accepts(board: &GatewayBoard, is_subscribed: bool) -> Result<(), DropReason> {
     match board.exchange {
         None => return Err(DropReason::WithoutExchange),
@@ -49,7 +48,7 @@ pub fn accepts(board: &GatewayBoard, is_subscribed: bool) -> Result<(), DropReas
     if is_well_formed { Ok(()) } else { Err(DropReason::Malformed) }
 }
 
-/// How many frames were not taken, by their reasons.
+/// How many frames were dropped, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Dropped {
     /// [`DropReason::OtherExchange`]
@@ -68,7 +67,7 @@ pub struct Dropped {
 }
 
 impl Dropped {
-    /// Counts a frame, and tells the log of all once in [`REPORT_EVERY`].
+    /// Counts a frame, and logs the counts at most once in [`REPORT_EVERY`].
     pub fn count(&mut self, reason: DropReason, now: TsNanos) {
         let count = match reason {
             DropReason::OtherExchange => &mut self.other_exchange,
@@ -87,13 +86,13 @@ impl Dropped {
         }
     }
 
-    /// The line for the log at the end; none where no frame was dropped.
+    /// The last line for the log; `None` if no frame was dropped.
     #[must_use]
     pub fn at_the_end(&self) -> Option<String> {
         (self.total() > 0).then(|| format!("the engine dropped {} frames; {self}", self.total()))
     }
 
-    /// All of them.
+    /// The number of dropped frames.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.other_exchange
@@ -119,28 +118,28 @@ impl fmt::Display for Dropped {
     }
 }
 
-/// Says when the log gets a line on something that may come by the thousand: of the first at once, of those
-/// that follow together, once in [`REPORT_EVERY`].
+/// Limits the log lines about something frequent. The first one is logged at once, those that follow together
+/// at most once in [`REPORT_EVERY`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Report {
-    told: Option<TsNanos>,
-    untold: u64,
+    reported_at: Option<TsNanos>,
+    unreported: u64,
 }
 
 impl Report {
-    /// Counts one; how many there are to tell of, where it is time.
+    /// Counts one; returns how many are not logged yet, if a line is due.
     pub(crate) fn count(&mut self, now: TsNanos) -> Option<u64> {
-        self.untold = self.untold.saturating_add(1);
-        let is_due = self.told.is_none_or(|told| {
-            let passed = now.nanos().saturating_sub(told.nanos());
-            // A clock that was set back tells too.
-            now < told || u128::from(passed) >= REPORT_EVERY.as_nanos()
+        self.unreported = self.unreported.saturating_add(1);
+        let is_due = self.reported_at.is_none_or(|reported_at| {
+            let passed = now.nanos().saturating_sub(reported_at.nanos());
+            // A line is due, too, after the clock was set back.
+            now < reported_at || u128::from(passed) >= REPORT_EVERY.as_nanos()
         });
         if !is_due {
             return None;
         }
-        self.told = Some(now);
-        Some(std::mem::take(&mut self.untold))
+        self.reported_at = Some(now);
+        Some(std::mem::take(&mut self.unreported))
     }
 }
 
@@ -197,7 +196,7 @@ mod tests {
             spoil(&mut board);
             assert_eq!(accepts(&board, true), Err(DropReason::Malformed), "{what}");
         }
-        // Nothing at all is a board too: before the day's first trade most is null.
+        // An empty board is a board, too: before the day's first trade most fields are null.
         let empty = GatewayBoard {
             symbol: "7203".to_owned(),
             exchange: Some(1),
@@ -208,12 +207,13 @@ mod tests {
     }
 
     #[test]
-    fn p53_drops_are_counted_and_told_once_a_minute() {
+    fn p53_drops_are_counted_and_logged_once_a_minute() {
         let at = |seconds: u64| TsNanos::from_nanos((1_000_000 + seconds) * NANOS_PER_SECOND);
         let mut report = Report::default();
-        let told = [0, 1, 59, 60, 61, 119, 120, 500, 499].map(|second| report.count(at(second)));
+        let reported_at =
+            [0, 1, 59, 60, 61, 119, 120, 500, 499].map(|second| report.count(at(second)));
         let expected = [Some(1), None, None, Some(3), None, None, Some(3), Some(1), Some(1)];
-        assert_eq!(told, expected);
+        assert_eq!(reported_at, expected);
 
         let mut dropped = Dropped::default();
         assert_eq!(dropped.at_the_end(), None);
@@ -230,7 +230,7 @@ mod tests {
             }
         }
         assert_eq!(dropped.total(), 21);
-        // Of them only the first was told until now.
+        // Until now only the first of them was logged.
         let end = dropped.at_the_end().unwrap();
         assert!(
             end.starts_with("the engine dropped 21 frames; since the start: 1 of other"),

@@ -1,4 +1,4 @@
-//! Commands of clients to the venue and its events, in the host's own words.
+//! Commands of clients to the venue and the venue's events, in the host's own types.
 
 use std::fmt;
 
@@ -9,39 +9,39 @@ use super::account::{AccountOrder, AccountPosition};
 use super::lifecycle::State;
 use crate::OrderQuery;
 
-/// What a client wants of the venue.
+/// A client's command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// The frames of a ticker, like `7203`.
+    /// Subscribe to the frames of a ticker, like `7203`.
     Subscribe(String),
-    /// No more frames of a ticker.
+    /// Unsubscribe from the frames of a ticker.
     Unsubscribe(String),
-    /// The board of a ticker, once.
+    /// Read the board of a ticker once.
     ReadBoard(String),
-    /// Room: the symbol that was used longest ago leaves the register set.
+    /// Make room: remove the least recently used symbol from the register set.
     EvictLru,
-    /// What orders may spend.
+    /// Read the money that orders may spend.
     ReadBuyingPower,
-    /// The orders of the account.
+    /// List the orders of the account.
     ListOrders(OrderQuery),
-    /// The positions of the account.
+    /// List the positions of the account.
     ListPositions,
-    /// A login.
+    /// Log in.
     Login,
-    /// Where the connection stands.
+    /// Report the state of the connection.
     ReadState,
 }
 
-/// What is wrong, as a code of a closed list.
+/// The code of an error, from a closed list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorCode {
-    /// The command says something that is not possible.
+    /// The command is not valid.
     ValidationError,
     /// No more symbols can be registered.
     RegisterFull,
     /// Too many requests.
     RateLimited,
-    /// There is no token that the gateway takes.
+    /// The gateway accepts no token.
     TokenExpired,
     /// The gateway cannot be reached, or its answers cannot be used.
     LocalAppDown,
@@ -49,7 +49,7 @@ pub enum ErrorCode {
     GatewayError,
     /// The gateway refuses the login.
     LoginFailed,
-    /// The venue is ready and shows no boards, because the gateway logs everybody out at that time
+    /// The venue is ready, but no boards come, because the gateway logs out all programs at that time
     /// (specification 4, P47).
     ForcedLogout,
 }
@@ -77,7 +77,7 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// What the venue says. Where a command led to it, `request_id` is the command's.
+/// An event of the venue. If a command caused it, `request_id` is the command's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VenueEvent {
     /// A login began.
@@ -97,27 +97,27 @@ pub enum VenueEvent {
     },
     /// The venue cannot be used.
     Unusable {
-        /// What is wrong.
+        /// The code of the error.
         code: ErrorCode,
         /// In words.
         message: String,
     },
-    /// Where the connection stands.
+    /// The state of the connection.
     State {
         /// The command's id.
         request_id: String,
-        /// Where.
+        /// The state.
         state: State,
-        /// What is wrong; none where nothing is.
+        /// The code of the last error; `None` if all is well.
         code: Option<ErrorCode>,
         /// Since when.
         since: TsNanos,
     },
-    /// A command came to nothing, or a subscription does, long after its command.
+    /// A command failed, or a subscription did, long after its command.
     Error {
         /// The command's id.
         request_id: Option<String>,
-        /// What is wrong.
+        /// The code of the error.
         code: ErrorCode,
         /// In words.
         message: String,
@@ -152,26 +152,26 @@ pub enum VenueEvent {
         /// The board.
         board: Board,
     },
-    /// What orders may spend.
+    /// The money that orders may spend.
     BuyingPower {
         /// The command's id.
         request_id: String,
-        /// In cash; none where the gateway has no amount, or one that cannot be read.
+        /// In cash; `None` if the gateway has no amount, or an unreadable one.
         cash: Option<Money>,
         /// On margin, likewise.
         margin: Option<Money>,
         /// When.
         at: TsNanos,
     },
-    /// Orders of the account, one part of the list or all of it.
+    /// Orders of the account: the whole list or a part of it.
     Orders {
         /// The command's id.
         request_id: String,
         /// The orders.
         orders: Vec<AccountOrder>,
-        /// Whether more parts follow; none where the list is one part.
+        /// Whether more parts follow; `None` if the list is one part.
         more: Option<bool>,
-        /// Orders so far, where more follow.
+        /// Orders so far, if more follow.
         next: Option<u64>,
     },
     /// Positions of the account.
@@ -185,7 +185,7 @@ pub enum VenueEvent {
     },
     /// An order of the account cannot be read.
     UnreadableOrder {
-        /// The broker's id of it, where it can be shown.
+        /// The broker's id of it, if it may be shown.
         venue_order_id: Option<String>,
         /// Why.
         message: String,

@@ -1,6 +1,7 @@
-//! What boards of the gateway become: an order book each, and at most one trade derived from it (specification
-//! 1, "DepthSnapshot mapping", "Derived trade"; specification 4, P53 to P56). Everything is exact integers
-//! of 1/10,000; nothing here reads a clock.
+//! Turns boards of the gateway into order books, and derives at most one trade from each.
+//!
+//! Specification 1, "DepthSnapshot mapping", "Derived trade"; specification 4, P53 to P56. All numbers are
+//! exact integers of 1/10,000; nothing here reads a clock.
 
 use std::sync::Arc;
 
@@ -15,15 +16,15 @@ use crate::local_broker::drops::Report;
 use crate::local_broker::limits::STREAMS_MAX;
 use crate::local_broker::quote::Quote;
 
-/// The streams of all symbols in the session that runs.
+/// The streams of all symbols in the present session.
 #[derive(Debug, Default)]
 pub struct Feed {
     session: Session,
-    /// By their symbols.
+    /// Sorted by symbol.
     streams: Vec<Stream>,
-    /// No stream of the session that was removed had a higher number.
+    /// The highest number of all streams of this session that were removed.
     numbers_used: u64,
-    /// Frames and boards so far, to know which stream was used longest ago.
+    /// Frames and boards so far, to find the least recently used stream.
     uses: u64,
     midpoints: Report,
 }
@@ -44,7 +45,7 @@ impl Default for Session {
     }
 }
 
-/// What is known of one symbol.
+/// State of one symbol.
 #[derive(Debug)]
 struct Stream {
     symbol: String,
@@ -57,29 +58,29 @@ struct Stream {
     was_interrupted: bool,
 }
 
-/// What the next frame is compared with.
+/// State with which the next frame is compared.
 #[derive(Debug, Default)]
 struct Market {
-    /// That of the frame before; none before the first frame.
+    /// The quote of the frame before; `None` before the first frame.
     quote: Option<Quote>,
-    /// The last known number, in 1/10,000 share.
+    /// The last known volume, in 1/10,000 share.
     volume: Option<i64>,
-    /// Of that, what is in no trade yet.
+    /// The part of it that is in no trade yet.
     untraded: i64,
-    /// The push was interrupted, and no number came since.
+    /// The push was interrupted, and no volume has come since.
     in_gap: bool,
     /// Some of `untraded` was missed in a gap.
     has_missed: bool,
-    /// The frame before had no number or 0, none came before it in the session, and nothing was missed since:
-    /// the first number above 0 is the opening auction.
+    /// The frame before had no volume or 0, none came before it in the session, and nothing was missed since.
+    /// The first volume above 0 is then the opening auction.
     is_unopened: bool,
-    /// Some of `untraded` is the opening auction's.
+    /// Some of `untraded` belongs to the opening auction.
     has_auction: bool,
-    /// A number above 0 came in the session before the symbol was subscribed again.
+    /// A volume above 0 came in the session before the symbol was subscribed again.
     was_open: bool,
 }
 
-/// A trade before it has a number and a time.
+/// A trade without its number and time.
 struct Derived {
     price: i64,
     qty: i64,
@@ -88,12 +89,12 @@ struct Derived {
 }
 
 impl Feed {
-    /// A login: a new session begins, and every symbol's next frame is its first.
+    /// Begins a session after a login: every symbol's next frame is its first.
     pub fn begin_session(&mut self, now: TsNanos) {
         self.begin(now, now.millis());
     }
 
-    /// The push was interrupted: what is missed until it comes again is one trade of each symbol.
+    /// The push was interrupted: the volume missed until it comes again is one trade of each symbol.
     pub fn gap(&mut self) {
         self.streams.iter_mut().for_each(Stream::interrupt);
     }
@@ -105,8 +106,8 @@ impl Feed {
         }
     }
 
-    /// The symbol was unsubscribed: its next frame is a first one. Its numbers go on, so that none of a
-    /// session comes twice.
+    /// Ends the stream of an unsubscribed symbol: its next frame is a first one. Its numbers go on, so that no
+    /// number of a session comes twice.
     pub fn forget(&mut self, symbol: &str) {
         if let Ok(place) = self.place(symbol) {
             let market = &mut self.streams[place].market;
@@ -115,7 +116,7 @@ impl Feed {
         }
     }
 
-    /// Takes a pushed board that [`super::accepts`] took; none comes of one without a symbol.
+    /// Takes a pushed board that passed [`super::accepts`]; returns `None` for a board without a symbol.
     pub fn frame(&mut self, board: GatewayBoard, received: TsNanos) -> Option<MarketUpdate> {
         let symbol = Symbol::new(&board.symbol)?;
         self.enter_day(received);
@@ -144,8 +145,8 @@ impl Feed {
         Some(MarketUpdate { board, trade, gap })
     }
 
-    /// Takes a board that was read: it has the last number of its symbol's session, or 0, so that no client
-    /// misses one, and nothing is compared with it (specification 4, P51).
+    /// Takes a board that was read. It gets the last number of its symbol's session, or 0, so that no client
+    /// misses one. It is compared with nothing (specification 4, P51).
     pub fn board(&mut self, board: GatewayBoard, received: TsNanos) -> Option<Board> {
         let symbol = Symbol::new(&board.symbol)?;
         self.enter_day(received);
@@ -153,7 +154,7 @@ impl Feed {
         Some(self.board_of(symbol, board, received, sequence_id))
     }
 
-    /// Begins a session at midnight in Japan. A clock that was set back begins none.
+    /// Begins a session at midnight in Japan. A clock that was set back begins no session.
     fn enter_day(&mut self, received: TsNanos) {
         if self.session.id.is_empty() {
             self.begin(received, received.millis());
@@ -180,13 +181,14 @@ impl Feed {
         stream
     }
 
-    /// Where a symbol's stream is, or would be.
+    /// The position of a symbol's stream, or its insert position.
     fn place(&self, symbol: &str) -> Result<usize, usize> {
         self.streams.binary_search_by(|stream| stream.symbol.as_str().cmp(symbol))
     }
 
-    /// Adds a stream, and says where. Where there are [`STREAMS_MAX`] another one goes: of those that get
-    /// no frames the one used longest ago, else of all. Its symbol would go on with higher numbers.
+    /// Adds a stream, and returns its position. At [`STREAMS_MAX`] another stream is removed: the least
+    /// recently used one without frames, else the least recently used one. Its symbol would continue with
+    /// higher numbers.
     fn add(&mut self, symbol: &str) -> usize {
         if self.streams.len() >= STREAMS_MAX {
             let last_use = |stream: &Stream| (stream.market.quote.is_some(), stream.used);
@@ -221,7 +223,7 @@ impl Feed {
             symbol,
             stream_session_id: Arc::clone(&self.session.id),
             sequence_id,
-            // To the millisecond, as messages and recordings have it.
+            // To the millisecond, like messages and recordings.
             received: received.whole_millis(),
             timestamp_ms: board.time_ms.unwrap_or(received.millis()),
             timestamp_source,
@@ -231,7 +233,7 @@ impl Feed {
         }
     }
 
-    /// Specification 1, "Derived trade", rule 2.
+    /// Logs trades at the midpoint (specification 1, "Derived trade", rule 2).
     fn warn_of_midpoint(&mut self, now: TsNanos) {
         if let Some(count) = self.midpoints.count(now) {
             tracing::warn!(
@@ -244,7 +246,7 @@ impl Feed {
 }
 
 impl Stream {
-    /// What is pushed from now on is missed, until a frame comes again.
+    /// Volume is missed from now on, until a frame comes.
     const fn interrupt(&mut self) {
         self.was_interrupted = true;
         self.market.interrupt();
@@ -252,18 +254,18 @@ impl Stream {
 }
 
 impl Market {
-    /// What is pushed from now on is missed, until a number comes again.
+    /// Volume is missed from now on, until a volume comes.
     const fn interrupt(&mut self) {
         self.in_gap = self.volume.is_some();
         self.is_unopened = false;
     }
 
-    /// Whether a number above 0 came in the session, or since a reset.
+    /// Whether a volume above 0 came in the session, or since a reset.
     fn is_open(&self) -> bool {
         self.was_open || self.volume.is_some_and(|volume| volume != 0)
     }
 
-    /// Takes a frame in, and says which trade it tells of.
+    /// Takes a frame, and returns the trade that it shows.
     fn advance(&mut self, board: &GatewayBoard) -> Option<Derived> {
         let trade = self.derive(board);
         self.is_unopened = !self.in_gap && !self.is_open();
@@ -277,7 +279,7 @@ impl Market {
             let grown = last.and_then(|last| volume.checked_sub(last));
             let grown = grown.filter(|grown| *grown >= 0);
             let Some(untraded) = grown.and_then(|grown| self.untraded.checked_add(grown)) else {
-                // The first number, or a reset: nothing is compared with what was before.
+                // The first volume, or a reset: it is compared with nothing before.
                 let was_open = self.was_open && self.volume.is_none();
                 *self =
                     Self { quote: self.quote, volume: Some(volume), was_open, ..Self::default() };

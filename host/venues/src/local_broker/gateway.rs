@@ -1,12 +1,13 @@
-//! The venue without input or output: commands, answers, frames and time go in, and what is to be done
-//! outside comes out, in order. Time is given, so that a day of outages is a test of milliseconds.
+//! The venue without input or output, so that a day of outages is a test of milliseconds.
+//!
+//! Commands, answers, frames and the time go in. What is to be done outside comes out, in order.
 //!
 //! | what happens | what follows |
 //! |---|---|
 //! | a connection is refused | an outage begins: one request is tried again every `retry_wait`, all others wait; after three retries the gateway is down (P46) |
-//! | a request cannot be made otherwise, is not answered in time, or its answer cannot be read or has a status of 500 and above | the same; but where answers to others, the stream, or in the end its list show that the gateway lives, that request fails alone (P46) |
-//! | an answer has the official outline, and something in it is not known | its command fails at once |
-//! | the token is not taken | one request for a new one with the password in memory, which all wait for; a second refusal is `token_expired` (P47) |
+//! | a request fails otherwise: no answer in time, an unreadable answer, or a status of 500 and above | the same; but if other answers, the stream or at last its list show that the gateway lives, that request fails alone (P46) |
+//! | an answer has the official outline and an unknown value | its command fails at once |
+//! | the gateway refuses the token | one request for a new one with the password in memory; all others wait; a second refusal is `token_expired` (P47) |
 //! | too many requests | pauses of 1, 2 and 4 s of all requests of that class, then `rate_limited` (P48) |
 //! | the stream ends | opened again after 5, 10, 20, 40 and 80 s; registrations come first; then the gateway is down, and tried every 80 s (P49) |
 //! | the gateway is down and the stream opens | the venue is ready again, with the password in memory (P46) |
@@ -45,48 +46,48 @@ use super::limits::{RATE_PAUSES, RECONNECTS, RETRIES, SHORT_ANSWER_BYTES_MAX};
 use super::request::{Answer, NoAnswer, Question, Request};
 use crate::{Now, Recipient, ReportedOnce, RequestContext};
 
-/// What is to be done outside.
+/// Output of the venue.
 #[derive(Debug)]
 pub enum Out {
-    /// An event is to be sent.
+    /// Sends an event.
     Send(Recipient, Box<VenueEvent>),
-    /// A request is to be made; the answer comes back with [`Gateway::answered`] and the same ticket.
+    /// Sends a request; the answer comes back by [`Gateway::answered`] with the same ticket.
     Ask {
-        /// Names the question.
+        /// Identifies the request.
         ticket: u64,
-        /// The question.
+        /// The request.
         request: Request,
     },
-    /// What the gateway has registered for us is to be written down, before what follows is done.
+    /// Writes down the symbols that are registered for us, before the outputs that follow.
     WriteRegistered {
         /// See [`ForcedLogout::gateway_day`].
         gateway_day: u64,
         /// The symbols.
         symbols: Vec<String>,
     },
-    /// The password is wanted from the user; it comes back with [`Gateway::password`].
+    /// Requests the password from the user; it comes back by [`Gateway::password`].
     AskPassword,
-    /// The stream is to be opened, in the place of one that is open.
+    /// Opens the stream, in place of an open one.
     OpenPush {
-        /// Names the connection.
+        /// Identifies the connection.
         connection: u64,
     },
-    /// The stream is to be closed.
+    /// Closes the stream.
     ClosePush,
-    /// The stream is to be pinged.
+    /// Pings the stream.
     Ping,
 }
 
-/// How the gateway is dealt with.
+/// Rules for the connection to the gateway.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// How a stream is known to live.
+    /// How a dead stream is found.
     pub keep_alive: KeepAlive,
     /// See [`KeepAlive::ReadTimeout`].
     pub read_timeout: Duration,
-    /// When the gateway logs everybody out.
+    /// When the gateway logs out all programs.
     pub forced_logout: ForcedLogout,
-    /// Between tries to ask.
+    /// Between two tries of a request.
     pub retry_wait: Duration,
     /// Before the first try to open the stream again.
     pub reconnect_base: Duration,
@@ -110,7 +111,7 @@ impl Rules {
 }
 
 impl Rules {
-    /// Between tries of what has failed for long: the longest pause before the stream is opened again.
+    /// The pause between tries after a long failure: the longest pause before the stream is opened again.
     pub(crate) fn long_wait(&self) -> Duration {
         self.reconnect_base * 2_u32.pow(RECONNECTS - 1)
     }
@@ -128,9 +129,9 @@ pub struct Gateway {
     subscribers: Subscribers,
     stream: Stream,
     feed: Feed,
-    /// What clients know of rows and amounts that their answers lack.
+    /// The unreadable rows and amounts that clients have reports of.
     left_out: ReportedOnce,
-    /// The program ends: nothing is begun any more.
+    /// The program ends, and nothing new begins.
     is_ending: bool,
     out: VecDeque<Out>,
 }
@@ -156,30 +157,30 @@ impl Gateway {
         }
     }
 
-    /// What is to be done, since the last call.
+    /// Takes the output since the last call.
     pub fn take_out(&mut self) -> VecDeque<Out> {
         std::mem::take(&mut self.out)
     }
 
-    /// Where the connection stands.
+    /// State of the connection.
     #[must_use]
     pub const fn state(&self) -> State {
         self.life.state()
     }
 
-    /// A line for the log on dropped frames, at the end of the program.
+    /// A line for the log about dropped frames, at the end of the program.
     #[must_use]
     pub fn dropped_at_the_end(&self) -> Option<String> {
         self.stream.dropped.at_the_end()
     }
 
-    /// The symbols that are, or are to be, registered; the one used last first.
+    /// The symbols that are, or are to be, registered, the most recently used first.
     #[must_use]
     pub fn symbols(&self) -> Vec<String> {
         self.registrations.symbols()
     }
 
-    /// Time goes on: what is due is done.
+    /// Does what is due.
     pub fn tick(&mut self, now: Now) {
         self.tick_session(now);
         self.tick_stream(now);
@@ -187,7 +188,7 @@ impl Gateway {
         self.drive(now);
     }
 
-    /// Sends what waits and may be sent.
+    /// Sends the queued requests that may be sent.
     fn drive(&mut self, now: Now) {
         if self.is_ending || !self.state().is_ready() && !self.is_healing() {
             return;
@@ -211,7 +212,7 @@ impl Gateway {
                 (_, Question::Register(symbols)) => {
                     self.registrations.sent(symbols.iter().map(String::as_str));
                 }
-                // Whatever frames need: it takes a place there (P59).
+                // Whatever frames need: the symbol takes a place there (P59).
                 (Job::Read(_, Read::Board(symbol)), _) => self.registrations.board_sent(symbol),
                 _ => {}
             }
@@ -224,12 +225,12 @@ impl Gateway {
         }
     }
 
-    /// Puts what a client wants to know among the requests that wait.
-    fn enqueue(&mut self, asked: RequestContext, read: Read, question: Question) {
-        self.requests.push_fair(Call::new(Job::Read(asked, read), question));
+    /// Queues a client's read.
+    fn enqueue(&mut self, context: RequestContext, read: Read, question: Question) {
+        self.requests.push_fair(Call::new(Job::Read(context, read), question));
     }
 
-    /// The gateway's answer to a request, or why there is none.
+    /// Takes the gateway's answer to a request, or the failure.
     pub fn answered(&mut self, ticket: u64, came: Result<Answer, NoAnswer>, now: Now) {
         if self.token_answered(ticket, &came, now) {
             return;
@@ -238,7 +239,7 @@ impl Gateway {
         let (at, call) = (sent.at, sent.call);
         match came {
             _ if matches!(call.job, Job::Probe) => self.probed(&came, now),
-            // A name is worth no second try, and its board no outage.
+            // A request for a name is not repeated, and its failure is no outage.
             Err(_) | Ok(Answer { status: 500.., .. }) if matches!(call.job, Job::Name(..)) => {
                 self.doubt(&call, now);
                 self.stop_naming(now);
@@ -296,7 +297,7 @@ impl Gateway {
     /// The gateway refuses a request.
     fn refused(&mut self, mut call: Call<Job>, ticket: u64, refusal: GatewayRefusal, now: Now) {
         match refusal.kind {
-            // It says nothing of the token that came meanwhile.
+            // The refusal is about an older token than the present one.
             GatewayErrorKind::TokenExpired if self.session.has_newer_token(ticket) => {
                 call.has_new_token = true;
                 self.put_back(call);
@@ -320,7 +321,7 @@ impl Gateway {
             GatewayErrorKind::RateLimited => {
                 let pause =
                     RATE_PAUSES.get(call.slowed).filter(|_| !matches!(call.job, Job::Name(..)));
-                // Whatever else left meanwhile would be refused too, and make the gateway wait anew.
+                // Other requests that leave now would be refused, too, and prolong the gateway's pause.
                 let until = now.mono + *pause.unwrap_or(&RATE_PAUSES[0]);
                 self.requests.hold(&call.question, until);
                 if pause.is_some() {
@@ -342,7 +343,7 @@ impl Gateway {
         }
     }
 
-    /// Makes a request again whose answer could not be used; its command fails after some tries.
+    /// Repeats a request whose answer could not be used; its command fails after some tries.
     fn try_again(&mut self, mut call: Call<Job>, why: &str, now: Now) {
         call.failures += 1;
         if call.failures > RETRIES {
@@ -357,8 +358,8 @@ impl Gateway {
         self.put_back(call);
     }
 
-    /// Puts a request back that is to be made again, before all others. What was to be taken out and is wanted by
-    /// now is no part of it any more.
+    /// Queues a request that is repeated, before all others. Symbols to unregister that a client wants again
+    /// are removed from it.
     fn put_back(&mut self, mut call: Call<Job>) {
         if let (Job::Unregister, Question::Unregister(symbols)) = (&call.job, &mut call.question) {
             symbols.retain(|symbol| !self.registrations.set.contains(symbol));
@@ -369,12 +370,12 @@ impl Gateway {
         self.requests.push_first(call);
     }
 
-    /// A request has come to nothing.
+    /// Ends a request that failed.
     fn failed(&mut self, call: Call<Job>, code: ErrorCode, why: &str, now: Now) {
         match call.job {
-            Job::Read(asked, read) => {
-                self.read_failed(asked.client, &read);
-                self.send_error(&asked, code, why);
+            Job::Read(context, read) => {
+                self.read_failed(context.client, &read);
+                self.send_error(&context, code, why);
             }
             Job::Name(_, symbol) => self.named(&symbol),
             job => self.registration_failed(job, call.question, code, why, now),
@@ -384,7 +385,7 @@ impl Gateway {
     /// An answer of status 200.
     fn answered_well(&mut self, sent: Duration, call: Call<Job>, body: &str, now: Now) {
         let done = match &call.job {
-            Job::Read(asked, read) => self.read_done(asked.clone(), read.clone(), body, now),
+            Job::Read(context, read) => self.read_done(context.clone(), read.clone(), body, now),
             Job::Name(_, symbol) => {
                 self.name_read(symbol, body);
                 Ok(())
@@ -397,10 +398,10 @@ impl Gateway {
         }
     }
 
-    /// Says where the venue stands.
+    /// Reports the state of the venue.
     pub fn venue_state(&mut self, context: RequestContext, now: Now) {
         let state = self.state();
-        // Nothing is wrong then, and nothing is shown.
+        // Nothing is wrong in the forced logout, but no boards come.
         let is_quiet = state.is_ready() && self.rules.forced_logout.contains(now.wall);
         let code = if is_quiet { Some(ErrorCode::ForcedLogout) } else { self.life.code() };
         let event = VenueEvent::State {
@@ -412,7 +413,7 @@ impl Gateway {
         self.send(Recipient::Client(context.client), event);
     }
 
-    /// Does what a client wants.
+    /// Executes a client's command.
     pub fn command(&mut self, context: RequestContext, command: &Command, now: Now) {
         match command {
             Command::Subscribe(ticker) => self.subscribe(context, ticker, now),
@@ -427,14 +428,14 @@ impl Gateway {
         }
     }
 
-    /// The password that a login waits for, or why there is none.
+    /// The password for a login, or why there is none.
     pub fn password(&mut self, given: Result<SecretString, NoPassword>, now: Now) {
         self.password_given(given, now);
         self.drive(now);
     }
 }
 
-/// A dialect has failed at what it was given.
+/// Logs a failure of the dialect.
 fn fault_of(fault: &MappingFault, given: &str, secrets: &Hidden) {
     let fault = secrets.fault_about(given, &fault.to_string());
     tracing::error!(fault, "the local broker's dialect failed");

@@ -1,13 +1,13 @@
-//! What the gateway says, without what it must not repeat: our passwords and tokens.
+//! Redacts our passwords and tokens in all texts of the gateway.
 //!
 //! Three rules hold for every text of the gateway's on its way to a client, a log or an error:
-//! - It is redacted first and cut then. Of a secret that is cut, a part is left that nothing finds again.
-//! - A dialect cuts texts and knows no secrets. Where what it was given holds one, nothing that it says of it is
-//!   shown: [`Hidden::words_about`], [`Hidden::name`].
-//! - An exact id that holds a secret is redacted like everything else, although no command can name it then.
+//! - It is redacted first and cut afterwards. A secret that is cut would no longer be found.
+//! - A dialect cuts texts and knows no secrets. If its input holds a secret, nothing of its output is shown:
+//!   [`Hidden::words_about`], [`Hidden::name`].
+//! - An exact id that holds a secret is redacted like all else, although no command can name it then.
 //!
-//! Numbers stay what they are, as amounts, times and codes of a closed list do. Only numbers that are shown as the
-//! gateway's own words (codes of errors, further fields of orders) are redacted.
+//! Numbers stay, as in amounts, times and codes of a closed list. Only numbers in the gateway's own words
+//! (codes of errors, further fields of orders) are redacted.
 
 use std::collections::VecDeque;
 
@@ -19,48 +19,48 @@ use serde_json::{Map, Value};
 use super::account::{AccountOrder, AccountPosition};
 use super::limits::{NAME_CHARS_MAX, PASSWORDS_HIDDEN_MAX, TOKENS_HIDDEN_MAX, WORDS_CHARS_MAX};
 
-/// What stands in the place of a code that is a secret.
+/// Replaces a code that is a secret.
 const HIDDEN: &str = "***";
 
-/// The passwords and tokens that were used last. Nothing shows them.
+/// The most recently used passwords and tokens. Nothing shows them.
 #[derive(Debug, Default)]
 pub(crate) struct Hidden {
     secrets: Secrets,
-    /// The one used last is the last.
+    /// The most recently used one is the last.
     passwords: VecDeque<SecretString>,
     tokens: VecDeque<SecretString>,
 }
 
 impl Hidden {
-    /// Hides a password from now on, and forgets the one used longest ago of more than [`PASSWORDS_HIDDEN_MAX`].
+    /// Redacts a password from now on. Above [`PASSWORDS_HIDDEN_MAX`] it drops the least recently used one.
     pub(crate) fn hide_password(&mut self, password: &SecretString) {
         keep(&mut self.passwords, password, PASSWORDS_HIDDEN_MAX);
         self.renew();
     }
 
-    /// Hides a token from now on, and forgets the one used longest ago of more than [`TOKENS_HIDDEN_MAX`].
+    /// Redacts a token from now on. Above [`TOKENS_HIDDEN_MAX`] it drops the least recently used one.
     pub(crate) fn hide_token(&mut self, token: &SecretString) {
         keep(&mut self.tokens, token, TOKENS_HIDDEN_MAX);
         self.renew();
     }
 
-    /// A token may be a password too, so none is taken out by itself.
+    /// A token may equal a password, so none is removed by itself.
     fn renew(&mut self) {
         self.secrets = Secrets::default();
         self.passwords.iter().chain(&self.tokens).for_each(|secret| self.secrets.hide(secret));
     }
 
-    /// A text of the gateway's in full: on one line, without secrets, then cut.
+    /// A text of the gateway in full: on one line, redacted, then cut.
     pub(crate) fn words(&self, text: &str) -> String {
         one_line(&self.secrets.redacted(text), WORDS_CHARS_MAX)
     }
 
-    /// What a dialect says about `given`, on one line and cut.
+    /// A dialect's text about `given`, on one line and cut.
     pub(crate) fn words_about(&self, given: &str, said: &str) -> String {
         one_line(&self.about(given, said), WORDS_CHARS_MAX)
     }
 
-    /// How a dialect failed at `given`, on one line.
+    /// A dialect's failure at `given`, on one line.
     pub(crate) fn fault_about(&self, given: &str, fault: &str) -> String {
         on_one_line(&self.about(given, fault)).into_owned()
     }
@@ -72,7 +72,7 @@ impl Hidden {
         "(not shown: the gateway repeats a secret)".to_owned()
     }
 
-    /// The name that a dialect found in `given`, cut; none where `given` holds a secret.
+    /// The name that a dialect found in `given`, cut; `None` if `given` or the name holds a secret.
     pub(crate) fn name(&self, given: &str, name: &str) -> Option<String> {
         let may_be_shown = !self.secrets.stand_in(given) && !self.secrets.stand_in(name);
         may_be_shown.then(|| name.chars().take(NAME_CHARS_MAX).collect())
@@ -87,14 +87,14 @@ impl Hidden {
         Some(number).filter(|number| !self.secrets.stands_in(number))
     }
 
-    /// Hides what an order repeats: in its ids and in all further fields, their names too.
+    /// Redacts an order: its ids, and all further fields with their names.
     pub(crate) fn order(&self, row: &mut AccountOrder) {
         self.text(&mut row.venue_order_id);
         self.text(&mut row.instrument_id);
         self.fields(&mut row.extra);
     }
 
-    /// Hides what a position repeats: in its ids.
+    /// Redacts a position: its ids.
     pub(crate) fn position(&self, row: &mut AccountPosition) {
         self.text(&mut row.instrument_id);
         if let Some(id) = &mut row.number {
@@ -108,7 +108,7 @@ impl Hidden {
         }
     }
 
-    /// Of names that are the same without secrets, the last one stays.
+    /// If names are the same after redaction, the last one stays.
     fn fields(&self, fields: &mut Map<String, Value>) {
         let all = std::mem::take(fields);
         fields.extend(all.into_iter().map(|(name, mut value)| {
@@ -117,7 +117,7 @@ impl Hidden {
         }));
     }
 
-    /// A value as deep as it is: rows are nested no deeper than
+    /// Redacts a value at any depth: rows are nested no deeper than
     /// [`ROW_DEPTH_MAX`](super::limits::ROW_DEPTH_MAX).
     fn value(&self, value: &mut Value) {
         match value {
@@ -132,7 +132,7 @@ impl Hidden {
     }
 }
 
-/// Makes a secret the last one, of so many at most.
+/// Makes a secret the last one, and drops the first above `count_max`.
 fn keep(kept: &mut VecDeque<SecretString>, secret: &SecretString, count_max: usize) {
     kept.retain(|known| known.expose_secret() != secret.expose_secret());
     kept.push_back(secret.clone());

@@ -1,5 +1,6 @@
-//! What names an issue at the gateway, and the one place that builds the key of a path (specification 1,
-//! "Identifiers"; specification 4, P51).
+//! Names of issues at the gateway, and the one function that builds the key of a path.
+//!
+//! Specification 1, "Identifiers"; specification 4, P51.
 
 use thiserror::Error;
 
@@ -16,7 +17,7 @@ const LISTED_SUFFIXES: [&str; 5] = [SUFFIX, ".NSE", ".FSE", ".SSE", ".OSE"];
 /// Characters of a wrong ticker that are shown.
 const SHOWN_CHARS_MAX: usize = 16;
 
-/// A text that names no issue.
+/// A text that is no ticker.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "`{0}` is not a ticker; write {SYMBOL_CHARS_MIN} to {SYMBOL_CHARS_MAX} digits and capital \
@@ -39,17 +40,17 @@ pub fn symbol_of(ticker: &str) -> Result<&str, BadTicker> {
     checked(ticker.strip_suffix(SUFFIX).unwrap_or(ticker))
 }
 
-/// The key that a path of the gateway takes. Bodies of requests never have it.
+/// The key in a path of the gateway. Bodies of requests do not use it.
 ///
 /// # Errors
-/// [`BadTicker`]: what is no symbol becomes part of no path.
+/// [`BadTicker`]: a text that is no symbol becomes part of no path.
 pub fn composite_key(symbol: &str, exchange: i64) -> Result<String, BadTicker> {
     let symbol = checked(symbol)?;
     Ok(format!("{symbol}@{exchange}"))
 }
 
-/// The instrument of a symbol at a market: Tokyo's also where the broker picks the place within it (9 and
-/// 27; specification 4, P57). `None` for a market that is not known.
+/// The instrument of a symbol at a market. It is Tokyo's also if the broker picks the place in Tokyo (9 and 27;
+/// specification 4, P57). `None` for an unknown market.
 #[must_use]
 pub fn instrument_of(symbol: &str, exchange: i64) -> Option<String> {
     let suffix = match exchange {
@@ -63,13 +64,13 @@ pub fn instrument_of(symbol: &str, exchange: i64) -> Option<String> {
     Some(format!("{symbol}.{suffix}"))
 }
 
-/// The instrument, as lists have it, that somebody asks for: of any market, and of Tokyo where none is named.
+/// Checks the instrument in a client's filter: of any market, and of Tokyo if it names none.
 ///
 /// # Errors
 /// [`BadTicker`]
-pub fn listed_instrument(asked: &str) -> Result<String, BadTicker> {
-    let suffix = LISTED_SUFFIXES.into_iter().find(|suffix| asked.ends_with(suffix));
-    let symbol = asked.strip_suffix(suffix.unwrap_or_default()).unwrap_or(asked);
+pub fn listed_instrument(given: &str) -> Result<String, BadTicker> {
+    let suffix = LISTED_SUFFIXES.into_iter().find(|suffix| given.ends_with(suffix));
+    let symbol = given.strip_suffix(suffix.unwrap_or_default()).unwrap_or(given);
     Ok(format!("{}{}", checked(symbol)?, suffix.unwrap_or(SUFFIX)))
 }
 

@@ -1,5 +1,6 @@
-//! Requests that wait for the gateway: one after the other in each class, no faster than its limit
-//! (specification 1, "Limits"; specification 4, P48).
+//! Queues of requests to the gateway: one at a time in each class, no faster than its limit.
+//!
+//! Specification 1, "Limits"; specification 4, P48.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU32;
@@ -14,14 +15,14 @@ use governor::{Quota, RateLimiter};
 use super::limits::{BALANCE_CALLS_PER_SECOND, INFORMATION_CALLS_PER_SECOND};
 use super::request::{Class, Question};
 
-/// A token bucket whose time is given. It holds one token and gets them evenly, so that no second sees
-/// more than the limit, wherever it begins: one that saves up for a second lets twice as many through.
+/// A token bucket whose time is given. It holds one token and gets them evenly, so that no second has more
+/// requests than the limit. A bucket that saves up a second's tokens would let twice as many through.
 #[derive(Debug)]
 struct Bucket {
     limiter: RateLimiter<NotKeyed, InMemoryState, FakeRelativeClock, NoOpMiddleware<Nanos>>,
     clock: FakeRelativeClock,
-    told: Duration,
-    /// Time between two tokens, and when the next one is there.
+    clock_at: Duration,
+    /// Time between two tokens, and time of the next one.
     pause: Duration,
     next: Duration,
 }
@@ -33,13 +34,13 @@ impl Bucket {
         let quota = Quota::per_second(per_second).allow_burst(NonZeroU32::MIN);
         let limiter = RateLimiter::direct_with_clock(quota, clock.clone());
         let pause = quota.replenish_interval();
-        Self { limiter, clock, told: Duration::ZERO, pause, next: Duration::ZERO }
+        Self { limiter, clock, clock_at: Duration::ZERO, pause, next: Duration::ZERO }
     }
 
-    /// Takes a token, where there is one.
+    /// Takes a token, if there is one.
     fn take(&mut self, now: Duration) -> bool {
-        self.clock.advance(now.saturating_sub(self.told));
-        self.told = self.told.max(now);
+        self.clock.advance(now.saturating_sub(self.clock_at));
+        self.clock_at = self.clock_at.max(now);
         let is_there = self.limiter.check().is_ok();
         if is_there {
             self.next = now + self.pause;
@@ -48,24 +49,24 @@ impl Bucket {
     }
 }
 
-/// A request that waits, or is on its way.
+/// A request that is queued or under way.
 #[derive(Debug)]
 pub(crate) struct Call<J> {
-    /// What it is for.
+    /// Its purpose.
     pub(crate) job: J,
     /// The request.
     pub(crate) question: Question,
-    /// Answers that said that there were too many requests.
+    /// Answers that there were too many requests.
     pub(crate) slowed: usize,
     /// Answers that could not be used.
     pub(crate) failures: u32,
-    /// When it was sent for the first time of those that nothing came of.
+    /// When the first of its failed tries was sent.
     pub(crate) silent_since: Option<Duration>,
     /// Whether it was refused with a token that was renewed for it.
     pub(crate) has_new_token: bool,
-    /// Not before then.
+    /// It must not leave before then.
     pub(crate) not_before: Duration,
-    /// It goes behind all else that its client asks.
+    /// It goes behind all other requests of its client.
     pub(crate) yields: bool,
 }
 
@@ -84,7 +85,7 @@ impl<J> Call<J> {
     }
 }
 
-/// A request on its way.
+/// A request that is under way.
 #[derive(Debug)]
 pub(crate) struct Sent<J> {
     pub(crate) ticket: u64,
@@ -96,9 +97,9 @@ pub(crate) struct Sent<J> {
 #[derive(Debug)]
 pub(crate) struct Lane<J> {
     bucket: Bucket,
-    /// The gateway wants fewer requests: none before then.
+    /// The gateway wants fewer requests: none leaves before then.
     held: Duration,
-    /// The last request was made again.
+    /// The last request was a repeated one.
     was_retry: bool,
     pub(crate) waiting: VecDeque<Call<J>>,
     pub(crate) sent: Option<Sent<J>>,
@@ -110,8 +111,8 @@ impl<J> Lane<J> {
         Self { bucket, held, was_retry: false, waiting: VecDeque::new(), sent: None }
     }
 
-    /// Puts a client's request among those that wait: each client's next one comes before the second next
-    /// of any other, so that no client waits for all requests of another.
+    /// Queues a client's request. Each client's next request comes before the second next one of any other
+    /// client. So no client waits for all requests of another.
     pub(crate) fn push_fair(&mut self, call: Call<J>, client_of: impl Fn(&J) -> Option<u64>) {
         let client = client_of(&call.job);
         let mut ahead: BTreeMap<u64, usize> = BTreeMap::new();
@@ -124,7 +125,7 @@ impl<J> Lane<J> {
             *turn > of_own + 1
         };
         let place = self.waiting.iter().position(is_later).unwrap_or(self.waiting.len());
-        // It takes the turn of its client's first request that yields, which takes the new one's.
+        // It takes the turn of its client's first request that yields, and that one takes the new one's turn.
         let yielding = self.waiting.iter().position(|waiting| waiting.yields && is_own(waiting));
         let call = match yielding.filter(|_| !call.yields) {
             Some(own) => std::mem::replace(&mut self.waiting[own], call),
@@ -138,12 +139,12 @@ impl<J> Lane<J> {
         self.sent.is_none() && self.bucket.next <= now && self.held <= now
     }
 
-    /// Lets nothing leave before then.
+    /// Holds all requests until then.
     pub(crate) fn hold(&mut self, until: Duration) {
         self.held = self.held.max(until);
     }
 
-    /// Sends the first one that is due and may leave, where the limit allows it.
+    /// Sends the first request that is due and may leave, if the limit allows it.
     pub(crate) fn send(
         &mut self,
         ticket: u64,
@@ -152,7 +153,7 @@ impl<J> Lane<J> {
     ) -> Option<&Call<J>> {
         let is_due = |call: &Call<J>| call.not_before <= now && may_leave(call);
         let first = self.waiting.iter().position(is_due)?;
-        // What comes to nothing again and again holds up what was never tried: they take turns.
+        // Repeated requests would delay those that were never tried: they take turns.
         let untried = |call: &Call<J>| is_due(call) && call.failures == 0;
         let fresh = self.was_retry.then(|| self.waiting.iter().position(untried)).flatten();
         let due = fresh.unwrap_or(first);
@@ -171,7 +172,7 @@ pub(crate) const LANES: usize = 3;
 /// All of them.
 #[derive(Debug)]
 pub(crate) struct Lanes<J> {
-    /// Nothing waits here in this phase.
+    /// Always empty in this phase.
     pub(crate) order: Lane<J>,
     pub(crate) balance: Lane<J>,
     pub(crate) information: Lane<J>,
@@ -187,7 +188,7 @@ impl<J> Lanes<J> {
         }
     }
 
-    /// The lane of a question.
+    /// The lane of a request.
     pub(crate) const fn of(&mut self, question: &Question) -> &mut Lane<J> {
         match question.class() {
             Class::Order => &mut self.order,
@@ -201,26 +202,26 @@ impl<J> Lanes<J> {
         [&mut self.information, &mut self.balance, &mut self.order]
     }
 
-    /// Requests that wait.
+    /// Queued requests.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = &Call<J>> {
         let lanes = [&self.information, &self.balance, &self.order];
         lanes.into_iter().flat_map(|lane| &lane.waiting)
     }
 
-    /// The request of a ticket, which is on its way no more.
+    /// Takes the request of a ticket, which is no longer under way.
     pub(crate) fn take_sent(&mut self, ticket: u64) -> Option<Sent<J>> {
         let mut lanes = self.all().into_iter();
         let is_of = |lane: &&mut Lane<J>| lane.sent.as_ref().is_some_and(|s| s.ticket == ticket);
         lanes.find(is_of)?.sent.take()
     }
 
-    /// Whether nothing waits and nothing is on its way.
+    /// Whether nothing is queued or under way.
     pub(crate) fn is_idle(&self) -> bool {
         let lanes = [&self.information, &self.balance, &self.order];
         lanes.iter().all(|lane| lane.waiting.is_empty() && lane.sent.is_none())
     }
 
-    /// Takes out everything that waits or is on its way.
+    /// Takes all requests that are queued or under way.
     pub(crate) fn clear(&mut self) -> Vec<Call<J>> {
         let mut calls = Vec::new();
         for lane in self.all() {
@@ -235,12 +236,12 @@ impl<J> Lanes<J> {
 mod tests {
     use super::*;
 
-    /// What a lane sends.
-    fn asked<J>(lane: &mut Lane<J>, ticket: u64, now: Duration) -> Option<Question> {
+    /// The request that a lane sends.
+    fn send_next<J>(lane: &mut Lane<J>, ticket: u64, now: Duration) -> Option<Question> {
         lane.send(ticket, now, |_| true).map(|call| call.question.clone())
     }
 
-    /// P48: whichever second is looked at, no more than the limit leaves in it.
+    /// P48: no second, wherever it begins, has more requests than the limit.
     #[test]
     fn p48_no_second_has_more_than_the_limit() {
         limits_hold(5, 20);
@@ -248,7 +249,7 @@ mod tests {
         limits_hold(10, 40);
     }
 
-    /// With so many order-type calls in a second, of which so many wait.
+    /// With `order_calls` order-type calls in a second, and `orders` of them queued.
     fn limits_hold(order_calls: u32, orders: u64) {
         let mut lanes = Lanes::new(order_calls);
         for number in 0..40 {
@@ -281,10 +282,10 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_all_that_another_client_has_asked() {
+    fn no_client_waits_for_all_requests_of_another() {
         let mut lane = Lane::new(10);
         let client_of = |job: &(u64, u64)| (job.0 > 0).then_some(job.0);
-        // A registration, of nobody.
+        // A registration, of no client.
         lane.waiting.push_back(Call::new((0, 0), Question::Register(Vec::new())));
         for (client, number) in [(1, 1), (1, 2), (1, 3), (2, 1), (3, 1), (2, 2), (1, 4), (3, 2)] {
             lane.push_fair(Call::new((client, number), Question::Orders), client_of);
@@ -328,7 +329,7 @@ mod tests {
         assert_eq!(order, [1, 3, 2, 4, 5]);
     }
 
-    /// P48: what is held leaves nothing.
+    /// P48: a lane on hold sends nothing.
     #[test]
     fn p48_a_lane_that_is_held_sends_nothing() {
         let mut lane = Lane::new(10);
@@ -336,20 +337,20 @@ mod tests {
         lane.hold(Duration::from_secs(5));
         lane.hold(Duration::from_secs(2));
         assert!(!lane.is_free(Duration::from_secs(4)));
-        assert_eq!(asked(&mut lane, 1, Duration::from_secs(4)), None);
+        assert_eq!(send_next(&mut lane, 1, Duration::from_secs(4)), None);
         assert!(lane.is_free(Duration::from_secs(5)));
-        assert_eq!(asked(&mut lane, 1, Duration::from_secs(5)), Some(Question::Orders));
+        assert_eq!(send_next(&mut lane, 1, Duration::from_secs(5)), Some(Question::Orders));
     }
 
     #[test]
-    fn one_that_pauses_keeps_no_other_one_up() {
+    fn a_request_that_pauses_delays_no_other_one() {
         let mut lane = Lane::new(10);
         let pause = Call { not_before: Duration::from_secs(5), ..Call::new(1, Question::Orders) };
         lane.waiting.extend([pause, Call::new(2, Question::Positions)]);
-        assert_eq!(asked(&mut lane, 1, Duration::from_secs(1)), Some(Question::Positions));
+        assert_eq!(send_next(&mut lane, 1, Duration::from_secs(1)), Some(Question::Positions));
         lane.sent = None;
-        assert_eq!(asked(&mut lane, 2, Duration::from_secs(2)), None);
-        assert_eq!(asked(&mut lane, 2, Duration::from_secs(5)), Some(Question::Orders));
+        assert_eq!(send_next(&mut lane, 2, Duration::from_secs(2)), None);
+        assert_eq!(send_next(&mut lane, 2, Duration::from_secs(5)), Some(Question::Orders));
     }
 
     #[test]
@@ -358,11 +359,11 @@ mod tests {
         lanes.of(&Question::Orders).waiting.push_back(Call::new(1, Question::Orders));
         lanes.of(&Question::Positions).waiting.push_back(Call::new(2, Question::Positions));
         let second = Duration::from_secs(1);
-        assert_eq!(asked(&mut lanes.information, 7, second), Some(Question::Orders));
-        assert_eq!(asked(&mut lanes.information, 8, second * 9), None);
+        assert_eq!(send_next(&mut lanes.information, 7, second), Some(Question::Orders));
+        assert_eq!(send_next(&mut lanes.information, 8, second * 9), None);
         assert_eq!(lanes.take_sent(8).map(|sent| sent.call.job), None);
         assert_eq!(lanes.take_sent(7).map(|sent| sent.call.job), Some(1));
-        assert_eq!(asked(&mut lanes.information, 8, second * 9), Some(Question::Positions));
+        assert_eq!(send_next(&mut lanes.information, 8, second * 9), Some(Question::Positions));
         assert_eq!((lanes.waiting().count(), lanes.clear().len()), (0, 1));
     }
 }

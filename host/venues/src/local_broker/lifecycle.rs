@@ -1,5 +1,6 @@
-//! Where the connection to the gateway stands, and every step from there (specification 1, "States and
-//! transitions"; specification 4, P45 to P49).
+//! The state of the connection to the gateway, and every step from there.
+//!
+//! Specification 1, "States and transitions"; specification 4, P45 to P49.
 
 use std::fmt;
 
@@ -8,14 +9,14 @@ use domain::TsNanos;
 use super::event::ErrorCode;
 use super::limits::RECONNECTS;
 
-/// Where the stream of boards stands, once somebody is logged in.
+/// State of the stream of boards after a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Push {
     /// It is opened for the first time.
     Connecting,
     /// It is open.
     Streaming,
-    /// It is to be opened again, and which try that is.
+    /// It is to be opened again; the number of the try.
     Reconnecting(u32),
 }
 
@@ -29,22 +30,22 @@ impl fmt::Display for Push {
     }
 }
 
-/// Where the connection stands.
+/// State of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// There was no login yet.
     Disconnected,
-    /// A login is under way, and where it began.
+    /// A login is under way, with the state in which it began.
     LoggingIn(Origin),
     /// There is a token.
     Ready(Push),
-    /// The gateway takes the token no longer, and gave no new one.
+    /// The gateway refuses the token, and gave no new one.
     TokenExpired,
     /// The gateway cannot be reached.
     AppDown,
 }
 
-/// Where a login began: a person who gives it up is there again.
+/// The state in which a login began: a cancelled login returns to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// [`State::Disconnected`]
@@ -65,37 +66,37 @@ impl Origin {
     }
 }
 
-/// What happens to the connection.
+/// An event of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
     /// A login begins.
-    LoginAsked,
+    LoginRequested,
     /// There is no password.
     LoginCancelled,
     /// The gateway refuses the password.
     LoginRefused,
     /// A login has given a token.
     TokenObtained,
-    /// The gateway takes no token, and gives none.
+    /// The gateway accepts no token, and gives none.
     TokenRefused,
-    /// The gateway cannot be reached, however often it is tried.
+    /// The gateway cannot be reached after all tries.
     Unreachable,
     /// The stream is open.
     PushOpened,
-    /// The stream has ended, or could not be opened: that many tries in a row have failed by now, and none
-    /// where there was a valid frame.
+    /// The stream has ended, or could not be opened. The number counts failed tries in a row; 0 after a valid
+    /// frame.
     PushLost(u32),
 }
 
 impl State {
-    /// The state after something happened; `None` where that means nothing in this state.
+    /// The state after a trigger; `None` if it means nothing in this state.
     #[must_use]
     pub const fn after(self, trigger: Trigger) -> Option<Self> {
         use Trigger as T;
         match (self, trigger) {
-            (Self::Disconnected, T::LoginAsked) => Some(Self::LoggingIn(Origin::Disconnected)),
-            (Self::TokenExpired, T::LoginAsked) => Some(Self::LoggingIn(Origin::TokenExpired)),
-            (Self::AppDown, T::LoginAsked) => Some(Self::LoggingIn(Origin::AppDown)),
+            (Self::Disconnected, T::LoginRequested) => Some(Self::LoggingIn(Origin::Disconnected)),
+            (Self::TokenExpired, T::LoginRequested) => Some(Self::LoggingIn(Origin::TokenExpired)),
+            (Self::AppDown, T::LoginRequested) => Some(Self::LoggingIn(Origin::AppDown)),
             (Self::LoggingIn(origin), T::LoginCancelled) => Some(origin.state()),
             (Self::LoggingIn(_), T::LoginRefused) => Some(Self::Disconnected),
             (Self::LoggingIn(_), T::TokenObtained) => Some(Self::Ready(Push::Connecting)),
@@ -119,7 +120,7 @@ impl State {
         matches!(self, Self::Ready(_))
     }
 
-    /// Where the stream stands, once there is a token.
+    /// State of the stream, if there is a token.
     #[must_use]
     pub const fn push(self) -> Option<Push> {
         match self {
@@ -129,7 +130,7 @@ impl State {
     }
 }
 
-/// The state, since when, and what was wrong last.
+/// The state, its beginning, and the last error.
 #[derive(Debug, Clone, Copy)]
 pub struct Lifecycle {
     state: State,
@@ -144,25 +145,25 @@ impl Lifecycle {
         Self { state: State::Disconnected, since: now, code: None }
     }
 
-    /// Where the connection stands.
+    /// State of the connection.
     #[must_use]
     pub const fn state(&self) -> State {
         self.state
     }
 
-    /// Since when.
+    /// When the state began.
     #[must_use]
     pub const fn since(&self) -> TsNanos {
         self.since
     }
 
-    /// The code of what is wrong; none where nothing is.
+    /// The code of the last error; `None` if all is well.
     #[must_use]
     pub const fn code(&self) -> Option<ErrorCode> {
         self.code
     }
 
-    /// Something happened. Tells whether it meant anything in the present state.
+    /// Takes a trigger. Returns whether it means something in the present state.
     pub fn step(&mut self, trigger: Trigger, now: TsNanos) -> bool {
         let Some(next) = self.state.after(trigger) else { return false };
         if next != self.state {
@@ -175,7 +176,7 @@ impl Lifecycle {
         true
     }
 
-    /// Says what is wrong.
+    /// Notes an error.
     pub const fn fail(&mut self, code: ErrorCode) {
         self.code = Some(code);
     }
@@ -186,7 +187,7 @@ mod tests {
     use super::*;
 
     const TRIGGERS: [Trigger; 9] = [
-        Trigger::LoginAsked,
+        Trigger::LoginRequested,
         Trigger::LoginCancelled,
         Trigger::LoginRefused,
         Trigger::TokenObtained,
@@ -197,7 +198,7 @@ mod tests {
         Trigger::PushLost(5),
     ];
 
-    /// The whole table, written down a second time as the states that follow; `.` is no step.
+    /// The whole table, written a second time as the states that follow; `.` is no step.
     #[test]
     fn every_state_and_trigger() {
         let table = [
@@ -241,16 +242,18 @@ mod tests {
         }
     }
 
-    /// P45: what a late client learns.
+    /// P45: the state that a late client gets.
     #[test]
     fn p45_the_state_has_a_time_and_a_code_until_it_is_ready_again() {
         let at = |seconds: u64| TsNanos::from_nanos(seconds * 1_000_000_000);
         let mut life = Lifecycle::new(at(1));
-        assert!(life.step(Trigger::LoginAsked, at(2)) && !life.step(Trigger::PushOpened, at(3)));
+        assert!(
+            life.step(Trigger::LoginRequested, at(2)) && !life.step(Trigger::PushOpened, at(3))
+        );
         assert!(life.step(Trigger::Unreachable, at(4)));
         life.fail(ErrorCode::LocalAppDown);
         assert_eq!((life.since(), life.code()), (at(4), Some(ErrorCode::LocalAppDown)));
-        assert!(life.step(Trigger::LoginAsked, at(5)));
+        assert!(life.step(Trigger::LoginRequested, at(5)));
         assert_eq!(life.code(), Some(ErrorCode::LocalAppDown), "until it is ready");
         assert!(life.step(Trigger::TokenObtained, at(6)));
         assert_eq!((life.code(), life.state().push()), (None, Some(Push::Connecting)));

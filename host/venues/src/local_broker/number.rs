@@ -1,11 +1,10 @@
-//! Numbers of JSON as exact integers of 1/10,000, read from the text in which they were sent: no binary
-//! floating point in between.
+//! Reads numbers of JSON as exact integers of 1/10,000, without binary floating point.
 
 use thiserror::Error;
 
 use crate::local_broker::limits::NUMBER_CHARS_MAX;
 
-/// Digits after the point that are kept.
+/// Digits after the point of an exact number.
 const FRACTION_DIGITS: i64 = 4;
 /// Digits of the largest number that fits.
 const DIGITS_MAX: i64 = 19;
@@ -26,12 +25,12 @@ pub(crate) fn exact(text: &str) -> Result<i64, NumberError> {
     Digits::of(text)?.units(|_| Err(NumberError::TooFine))
 }
 
-/// Reads a number of JSON; what has more than 4 digits after the point is rounded half to even.
+/// Reads a number of JSON; more than 4 digits after the point are rounded half to even.
 pub(crate) fn rounded(text: &str) -> Result<i64, NumberError> {
     Digits::of(text)?.units(Ok)
 }
 
-/// A number as its digits: the whole number that they are, times ten to the power of minus `scale`.
+/// A number as its digits: their whole number, times ten to the power of minus `scale`.
 #[derive(Debug)]
 struct Digits {
     is_negative: bool,
@@ -55,7 +54,7 @@ impl Digits {
                 let sign = exponent.strip_prefix('-').map_or(1, |_| -1);
                 let digits = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
                 all_digits(digits).ok_or(NotNumber)?;
-                // Beyond this everything but zero is too large, or too fine.
+                // Beyond this every number except zero is too large, or too fine.
                 (mantissa, sign * digits.parse::<i64>().unwrap_or(i64::MAX).min(1_000_000))
             }
             None => (rest, 0),
@@ -72,7 +71,7 @@ impl Digits {
         Ok(Self { is_negative, digits, scale: scale - exponent - cut })
     }
 
-    /// The number in 1/10,000; `fine` decides about one that has to be rounded, and gets it rounded.
+    /// The number in 1/10,000; `fine` decides about a number that must be rounded, and gets it rounded.
     fn units(
         &self,
         fine: impl FnOnce(i128) -> Result<i128, NumberError>,
@@ -81,7 +80,7 @@ impl Digits {
             return Ok(0);
         }
         let length = i64::try_from(self.digits.len()).map_err(|_| NumberError::TooLarge)?;
-        // How many of the digits stand before the place of 1/10,000.
+        // How many of the digits are before the end of 1/10,000.
         let kept = length - self.scale + FRACTION_DIGITS;
         if kept > DIGITS_MAX {
             return Err(NumberError::TooLarge);
@@ -95,7 +94,7 @@ impl Digits {
             let rounds_up = match digit(kept) {
                 Some(5) if kept + 1 == length => units % 2 == 1,
                 Some(first) => first >= 5,
-                // A zero stands there.
+                // This digit is a zero.
                 None => false,
             };
             units = fine(units + i128::from(rounds_up))?;
@@ -105,7 +104,7 @@ impl Digits {
     }
 }
 
-/// The text, where it is made of digits only.
+/// The text, if it has digits only.
 fn all_digits(text: &str) -> Option<&str> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then_some(text)
@@ -136,7 +135,7 @@ mod tests {
             ("-922337203685477.5808", i64::MIN),
             ("9007199254740993", -1),
         ] {
-            // The last is one that binary floating point does not have, and it is too large.
+            // The last is a number that binary floating point cannot hold, and it is too large.
             let expected = if units == -1 { Err(NumberError::TooLarge) } else { Ok(units) };
             assert_eq!(exact(text), expected, "{text}");
         }

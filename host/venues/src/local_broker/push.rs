@@ -1,5 +1,6 @@
-//! The WebSocket of boards: one connection, from its opening to its end (specification 1, "Push board
-//! message"). When it is opened, pinged and closed is decided elsewhere.
+//! The WebSocket of boards: one connection, from its opening to its end.
+//!
+//! Specification 1, "Push board message". The stream decides when it is opened, pinged and closed.
 
 use std::time::Duration;
 
@@ -33,8 +34,8 @@ pub(crate) fn queue() -> (mpsc::Sender<Named>, mpsc::Receiver<Named>) {
     mpsc::channel(FRAMES_WAITING_MAX)
 }
 
-/// Opens a connection and sends on what comes over it, until it ends or the receiver is gone. `pings` are the wishes
-/// to ping it.
+/// Opens a connection and passes on its data, until it ends or the receiver is gone. Each item of `pings` sends
+/// a ping.
 pub(crate) async fn follow(
     endpoint: Endpoint,
     path: String,
@@ -44,7 +45,7 @@ pub(crate) async fn follow(
     mut pings: mpsc::Receiver<()>,
 ) {
     let why = run(&endpoint, &path, connection, time, &sender, &mut pings).await;
-    // A receiver that is gone has closed it.
+    // If the receiver is gone, the receiver has closed it.
     let _ = sender.send((connection, Pushed::Closed(why))).await;
 }
 
@@ -83,7 +84,7 @@ async fn run(
             }
             Some(Ok(Message::Pong(_))) => Pushed::Pong,
             Some(Ok(Message::Ping(_))) => {
-                // The answer was made by the library, and waits to be sent.
+                // The library has made the answer; it must be sent.
                 match tokio::time::timeout(time, stream.flush()).await {
                     Ok(Ok(())) => continue,
                     _ => return "the connection takes no data".to_owned(),

@@ -1,5 +1,6 @@
-//! The quote rule: who was the aggressor of a trade, judged by the quote before it (specification 1,
-//! "Derived trade"; specification 4, P54). Prices are in 1/10,000 yen.
+//! The quote rule: finds the aggressor of a trade by the quote before it.
+//!
+//! Specification 1, "Derived trade"; specification 4, P54. Prices are in 1/10,000 yen.
 
 use domain::gateway_mapping::GatewayBoard;
 use domain::market_update::{AggressorSide, SideRule};
@@ -18,7 +19,7 @@ impl Quote {
         Self { ask: board.best_ask, bid: board.best_bid }
     }
 
-    /// Who the aggressor of a trade at `price` was, and why. `None` without any quote.
+    /// The aggressor of a trade at `price`, and the rule. `None` without a quote.
     pub(crate) fn judge(self, price: i64) -> Option<(AggressorSide, SideRule)> {
         Some(match (self.ask, self.bid) {
             (None, None) => return None,
@@ -30,7 +31,7 @@ impl Quote {
     }
 }
 
-/// The clauses in their order: the first one that holds decides.
+/// The clauses in order: the first that holds decides.
 fn between(price: i64, ask: i64, bid: i64) -> (AggressorSide, SideRule) {
     if price >= ask {
         let rule = if bid > ask { SideRule::Crossed } else { SideRule::AtAsk };
@@ -70,7 +71,7 @@ mod tests {
             (105, 110, 100, Buy, Midpoint),
             (106, 110, 100, Buy, InsideNearer),
             (104, 110, 100, Sell, InsideNearer),
-            // No price is half way between an even and an odd one.
+            // No price is halfway between an even and an odd one.
             (105, 111, 100, Sell, InsideNearer),
             (106, 111, 100, Buy, InsideNearer),
             // Both at one price: the first clause.

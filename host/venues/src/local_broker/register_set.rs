@@ -1,13 +1,15 @@
-//! The symbols that the gateway shall push, and who wants them (specification 1, "States and transitions";
-//! specification 4, P51, P52). Only what is meant stands here: requests are sent above.
+//! The symbols that the gateway is to push, and the clients that want them.
+//!
+//! Specification 1, "States and transitions"; specification 4, P51, P52. This is state only: the code above
+//! sends the requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::local_broker::REGISTER_MAX;
+use crate::local_broker::{REGISTER_MAX, STRATEGY};
 use crate::local_broker::keys::TOKYO;
 use crate::local_broker::limits::{LISTED_MAX, REGISTER_BATCH_MAX, RELEASED_MAX};
 
-/// What became of a wish for a symbol.
+/// The result of a client's wish for a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Registration {
     /// It is in the set now, and has to be registered.
@@ -18,41 +20,42 @@ pub enum Registration {
     Full,
 }
 
-/// What the gateway's list says beside the set.
+/// The difference between the gateway's list and the set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reconciled {
-    /// In the set and not in the list: to be registered again, the one used last first.
+    /// In the set and not in the list: to be registered again, the most recently used first.
     pub missing: Vec<String>,
-    /// Entries of the list that are somebody else's; they stay.
+    /// Entries of the list that belong to other programs; they stay.
     pub foreign: usize,
 }
 
-/// Symbols that are wanted, at most [`REGISTER_MAX`] together with those of others.
+/// Symbols that clients want, at most [`REGISTER_MAX`] together with those of other programs.
 #[derive(Debug, Default)]
 pub struct RegisterSet {
     entries: BTreeMap<String, Entry>,
-    /// What others had registered by the last list, with the markets.
+    /// Entries of other programs in the last list, with the markets.
     foreign: BTreeSet<(String, i64)>,
-    /// Registered by us, wanted by no client, and in the gateway's list as far as is known; and whether the last
-    /// list lacked it. One list may be cut short, and what it lacks would count as somebody else's in the next.
+    /// Symbols that we registered, that no client wants, and that the gateway may still have; and whether the
+    /// last list lacked each. One list may be cut short. A symbol that was dropped too soon would count as
+    /// another program's in the next list.
     released: BTreeMap<String, bool>,
     uses: u64,
 }
 
-/// What a client has a symbol's place by.
+/// How a client holds a symbol's place.
 #[derive(Debug, Clone, Copy, Default)]
 struct Hold {
-    /// It is subscribed; frames are for it.
+    /// By a subscription, which gets frames.
     is_subscribed: bool,
-    /// It has read the board.
+    /// By a board that it has read.
     has_read: bool,
 }
 
 #[derive(Debug, Default)]
 struct Entry {
-    /// Who has it.
+    /// The clients that hold it.
     clients: BTreeMap<u64, Hold>,
-    /// A higher number was used later.
+    /// Time of its last use, as a rising number.
     used: u64,
     /// A request to register it has left.
     is_sent: bool,
@@ -61,18 +64,18 @@ struct Entry {
 }
 
 impl RegisterSet {
-    /// A client subscribes to a symbol.
+    /// Subscribes a client to a symbol.
     pub fn register(&mut self, client: u64, symbol: &str) -> Registration {
         self.hold(client, symbol, true)
     }
 
-    /// A client reads the board of a symbol, which counts as a use of it (the specification's touch) and takes a
-    /// place like a subscription until the client gives the symbol up or leaves; frames are not for it.
+    /// A client reads the board of a symbol, which counts as a use (the specification's touch). It takes a
+    /// place like a subscription until the client unsubscribes or leaves, but gets no frames.
     pub fn read_board(&mut self, client: u64, symbol: &str) -> Registration {
         self.hold(client, symbol, false)
     }
 
-    /// The board that a client wanted to read has come: it keeps the place.
+    /// The board that a client wanted to read has arrived: the client holds the place.
     pub fn board_was_read(&mut self, client: u64, symbol: &str) {
         let entry = self.entries.get_mut(symbol);
         if let Some(hold) = entry.and_then(|entry| entry.clients.get_mut(&client)) {
@@ -80,15 +83,15 @@ impl RegisterSet {
         }
     }
 
-    /// Whether a client has a place by something else than a reading that was not answered yet.
+    /// Whether a client holds a place by more than an unanswered read.
     #[must_use]
-    pub fn keeps(&self, client: u64, symbol: &str) -> bool {
+    pub fn holds(&self, client: u64, symbol: &str) -> bool {
         let hold = self.entries.get(symbol).and_then(|entry| entry.clients.get(&client));
         hold.is_some_and(|hold| hold.is_subscribed || hold.has_read)
     }
 
-    /// A request leaves that registers these, or reads their board: from now on they are ours, where no other program
-    /// had them, and also where no client wants them any more.
+    /// A request leaves that registers these symbols, or reads their boards. From now on they are ours, unless
+    /// another program had them; also if no client wants them.
     pub fn sent<'a>(&mut self, symbols: impl IntoIterator<Item = &'a str>) {
         for symbol in symbols {
             if let Some(entry) = self.entries.get_mut(symbol) {
@@ -99,27 +102,27 @@ impl RegisterSet {
         }
     }
 
-    /// Symbols that an engine of ours before this one has registered, and did not take out.
+    /// Adds symbols that an engine before this one registered and did not unregister.
     pub fn left_over(&mut self, symbols: impl IntoIterator<Item = String>) {
         for symbol in symbols {
             self.let_go(&symbol);
         }
     }
 
-    /// Registered by us and wanted by no client, as far as is known: to be unregistered. Not among them is what
-    /// another program had registered (specification 4, P52), or what we never registered.
+    /// The symbols to unregister: registered by us, and wanted by no client. Entries of other programs
+    /// (specification 4, P52), and symbols that we never registered, are not among them.
     #[must_use]
     pub fn unwanted(&self) -> Vec<String> {
         self.released.keys().cloned().collect()
     }
 
-    /// Who is subscribed to a symbol.
+    /// The clients that are subscribed to a symbol.
     pub fn subscribers(&self, symbol: &str) -> impl Iterator<Item = u64> {
         let clients = self.entries.get(symbol).into_iter().flat_map(|entry| &entry.clients);
         clients.filter(|(_, hold)| hold.is_subscribed).map(|(client, _)| *client)
     }
 
-    /// Nothing comes of a client's subscription; a board that it has read keeps its place.
+    /// Ends a client's failed subscription; a board that it has read holds its place.
     pub fn unsubscribed(&mut self, client: u64, symbol: &str) {
         let entry = self.entries.get_mut(symbol);
         if let Some(hold) = entry.and_then(|entry| entry.clients.get_mut(&client)) {
@@ -127,13 +130,13 @@ impl RegisterSet {
         }
     }
 
-    /// Whether the gateway's last list had anything that has a place here.
+    /// Whether the gateway's last list had any symbol of the set.
     #[must_use]
     pub fn has_listed(&self) -> bool {
         self.entries.values().any(|entry| entry.is_listed)
     }
 
-    /// A client releases a symbol. Says whether no client wants it any more.
+    /// Releases a client's symbol. Returns whether no client wants it any more.
     pub fn release(&mut self, client: u64, symbol: &str) -> bool {
         let Some(entry) = self.entries.get_mut(symbol) else { return false };
         let was_last = entry.clients.remove(&client).is_some() && entry.clients.is_empty();
@@ -143,23 +146,26 @@ impl RegisterSet {
         was_last
     }
 
-    /// A client is gone. Gives the symbols that no client wants any more.
+    /// Removes a client. Returns the symbols that no client wants any more.
     pub fn client_left(&mut self, client: u64) -> Vec<String> {
         let mut symbols: Vec<String> = self.entries.keys().cloned().collect();
         symbols.retain(|symbol| self.release(client, symbol));
         symbols
     }
 
-    /// Removes the symbol that was used longest ago, whichever client wants it; only one of ours makes room.
+    /// Removes the least recently used symbol, whichever client wants it; only one of ours makes room. What a
+    /// running strategy trades stays.
     pub fn evict_lru(&mut self) -> Option<String> {
-        let ours = self.entries.iter().filter(|(symbol, _)| !self.is_foreign(symbol));
+        let ours = self.entries.iter().filter(|(symbol, entry)| {
+            !self.is_foreign(symbol) && !entry.clients.contains_key(&STRATEGY)
+        });
         let oldest = ours.min_by_key(|(_, entry)| entry.used)?.0.clone();
         self.remove(&oldest);
         Some(oldest)
     }
 
-    /// Compares with the gateway's own list, as symbols and markets; `taken_out` are the symbols that the
-    /// request was to take out.
+    /// Compares the set with the gateway's list of symbols and markets; `taken_out` are the symbols that the
+    /// request unregistered.
     pub fn apply_list(&mut self, list: &[(String, i64)], taken_out: &[String]) -> Reconciled {
         let listed =
             |symbol: &String| list.iter().any(|(one, market)| one == symbol && *market == TOKYO);
@@ -170,7 +176,7 @@ impl RegisterSet {
             !is_gone
         });
         let is_sent = |symbol: &String| self.entries.get(symbol).is_some_and(|entry| entry.is_sent);
-        // What another program had before stays its own, whichever client wants it now.
+        // An entry that another program had before stays its own, whichever client wants it now.
         let is_foreign = |(symbol, market): &&(String, i64)| {
             let is_ours = is_sent(symbol) && !self.is_foreign(symbol);
             *market != TOKYO || !is_ours && !self.released.contains_key(symbol)
@@ -184,14 +190,14 @@ impl RegisterSet {
         Reconciled { missing, foreign: self.foreign.len() }
     }
 
-    /// All symbols as they are registered after a connection was lost: the one used last first, in
+    /// All symbols in the order of registration after a lost connection: the most recently used first, in
     /// requests of at most [`REGISTER_BATCH_MAX`].
     #[must_use]
     pub fn batches(&self) -> Vec<Vec<String>> {
         self.newest_first().chunks(REGISTER_BATCH_MAX).map(<[String]>::to_vec).collect()
     }
 
-    /// What we have registered, wanted or not: to be unregistered at the end (specification 4, P50).
+    /// All symbols that we registered, wanted or not: to be unregistered at the end (specification 4, P50).
     #[must_use]
     pub fn ours(&self) -> Vec<String> {
         let entries = self.entries.iter().filter(|(_, entry)| entry.is_sent);
@@ -206,20 +212,20 @@ impl RegisterSet {
         self.entries.contains_key(symbol)
     }
 
-    /// The gateway has refused to register it: whatever its last list said counts no more.
+    /// Notes that the gateway refused to register it: its last list no longer counts for it.
     pub fn refused(&mut self, symbol: &str) {
         if let Some(entry) = self.entries.get_mut(symbol) {
             entry.is_listed = false;
         }
     }
 
-    /// Whether a symbol that has a place was in the gateway's last list.
+    /// Whether a symbol of the set was in the gateway's last list.
     #[must_use]
     pub fn is_listed(&self, symbol: &str) -> bool {
         self.entries.get(symbol).is_some_and(|entry| entry.is_listed)
     }
 
-    /// Whether a symbol has a place, is known to be ours, or is somebody else's.
+    /// Whether a symbol has a place, is ours, or is another program's.
     #[must_use]
     pub fn knows(&self, symbol: &str) -> bool {
         self.contains(symbol) || self.released.contains_key(symbol) || self.is_foreign(symbol)
@@ -238,7 +244,7 @@ impl RegisterSet {
         self.entries.keys().any(|symbol| self.is_subscribed(symbol))
     }
 
-    /// Places taken, those of others included.
+    /// Places taken, with those of other programs.
     #[must_use]
     pub fn taken(&self) -> usize {
         let shared = |(symbol, market): &&(String, i64)| {
@@ -278,10 +284,10 @@ impl RegisterSet {
         self.released.insert(symbol.to_owned(), false);
     }
 
-    /// Whether somebody else had it registered by the last list.
+    /// Whether another program had it in the last list.
     #[must_use]
     pub fn is_foreign(&self, symbol: &str) -> bool {
-        // Few: the gateway keeps no more than it pushes.
+        // There are few: the gateway has no more entries than it pushes.
         self.foreign.iter().any(|(one, market)| one == symbol && *market == TOKYO)
     }
 

@@ -1,16 +1,16 @@
-//! The file of the symbols that we have registered, for the engine after this one.
+//! The file of our registered symbols, for the engine after this one.
 //!
-//! An engine that is killed cannot take them out at the
-//! gateway, and they would count as another program's for ever; nor can one that ends take out what the gateway
-//! registers later. The next engine takes them out (specification 4, P52).
+//! A killed engine cannot unregister its symbols at the gateway, and they would count as another program's for
+//! ever. An engine that ends cannot unregister what the gateway registers later. The next engine does both
+//! (specification 4, P52).
 //!
-//! | what is found | what follows |
+//! | contents | effect |
 //! |---|---|
-//! | symbols of the gateway's same day, which begins with its forced logout | they are ours: taken out, or kept where a client wants them |
-//! | symbols of another day | nothing: the gateway has logged out since, and others may have registered them |
-//! | symbols that may be registered late, up to a time | the same until then; after it nothing |
-//! | no file, or one that is none of ours | nothing, with a warning in the second case; it is replaced |
-//! | another engine has it | nothing, and nothing is written: what it has registered is its own |
+//! | symbols of the same gateway day, which begins with the forced logout | they are ours: unregistered, or left registered if a client wants them |
+//! | symbols of another day | none: the gateway has logged out since, and other programs may have registered them |
+//! | symbols that may be registered late, up to a time | they are ours until then; afterwards none |
+//! | no file, or one that is not ours | none, with a warning in the second case; it is replaced |
+//! | another engine has it | none, and nothing is written: its symbols are its own |
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::keys::symbol_of;
 use super::limits::{REGISTRATION_FILE_BYTES_MAX, REGISTRATION_FILE_SYMBOLS_MAX};
 
-/// The form of the file.
+/// The version of the file's form.
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -44,11 +44,11 @@ pub struct LeftOver {
     pub gateway_day: u64,
     /// Their codes.
     pub symbols: Vec<String>,
-    /// They were taken out, and the gateway may still register them up to then, in milliseconds UTC.
+    /// They were unregistered, but the gateway may still register them up to then, in milliseconds UTC.
     pub late_until_ms: Option<u64>,
 }
 
-/// The file, which is ours as long as this lives.
+/// The file, locked as long as this lives.
 #[derive(Debug)]
 pub(super) struct RegistrationFile {
     path: PathBuf,
@@ -56,8 +56,7 @@ pub(super) struct RegistrationFile {
 }
 
 impl RegistrationFile {
-    /// Takes the file, where no other engine has it. Without it an engine that is killed leaves its symbols
-    /// registered.
+    /// Locks the file, if no other engine has it. Without it a killed engine leaves its symbols registered.
     pub(super) fn open(path: &Path) -> Option<Self> {
         match Self::lock(path) {
             Ok(lock) => Some(Self { path: path.to_owned(), _lock: lock }),
@@ -76,7 +75,7 @@ impl RegistrationFile {
         Ok(file)
     }
 
-    /// What an engine before this one has left on this day of the gateway's.
+    /// The symbols that an engine before this one left on this gateway day.
     pub(super) fn left(&self, gateway_day: u64, now_ms: u64) -> LeftOver {
         let nothing = LeftOver { gateway_day, ..LeftOver::default() };
         match self.read() {
@@ -121,8 +120,8 @@ impl RegistrationFile {
         Ok(Some(content))
     }
 
-    /// Writes what is registered now, before the request leaves. It need not survive the machine: the
-    /// gateway does not either.
+    /// Writes what is registered now, before the request leaves. It need not survive a crash of the machine,
+    /// because the gateway does not either.
     pub(super) fn write(&self, left: LeftOver) {
         let LeftOver { gateway_day, symbols, late_until_ms } = left;
         let written = if symbols.is_empty() {
@@ -170,7 +169,7 @@ mod tests {
         kept.write(left(&[], 7));
         kept.write(left(&[], 7));
         assert!(!path.exists());
-        // What may be registered late is so for a while.
+        // A symbol may be registered late only for a while.
         let late = LeftOver { late_until_ms: Some(9), ..left(&["7203"], 7) };
         kept.write(late.clone());
         assert_eq!([8, 9].map(|now_ms| kept.left(7, now_ms)), [late, left(&[], 7)]);

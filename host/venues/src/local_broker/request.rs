@@ -8,20 +8,20 @@ use zeroize::Zeroizing;
 
 use super::keys::{BadTicker, TOKYO, composite_key, symbol_of};
 
-/// Which limit a request counts against (specification 1, "Limits").
+/// The limit that a request counts against (specification 1, "Limits").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// None: the request for a token (specification 4, P48).
     Token,
-    /// Orders; nothing of this phase is one.
+    /// Orders; no request of this phase.
     Order,
     /// Balances.
     Balance,
-    /// Everything else that only tells, registrations too.
+    /// All other reads, and registrations.
     Information,
 }
 
-/// How it is asked.
+/// The HTTP method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// `GET`
@@ -32,7 +32,7 @@ pub enum Method {
     Put,
 }
 
-/// What is requested. Endpoints of orders have no name here: nothing in this crate can reach them.
+/// A request without its secret. Endpoints of orders have no name here: nothing in this crate can reach them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Question {
     /// `POST /token`
@@ -51,22 +51,22 @@ pub enum Question {
     Register(Vec<String>),
     /// `PUT /unregister`
     Unregister(Vec<String>),
-    /// `PUT /unregister/all`: those of other programs too, so that the venue never asks it by itself
-    /// (specification 4, P50).
+    /// `PUT /unregister/all`. It removes the entries of other programs, too, so the venue never sends it by
+    /// itself (specification 4, P50).
     UnregisterAll,
 }
 
 impl Question {
-    /// The question for the board of a ticker, and its symbol.
+    /// The request for the board of a ticker, and its symbol.
     ///
     /// # Errors
-    /// The ticker is none.
+    /// The ticker is not one.
     pub fn board(ticker: &str) -> Result<(String, Self), BadTicker> {
         let symbol = symbol_of(ticker)?;
         Ok((symbol.to_owned(), Self::Board(composite_key(symbol, TOKYO)?)))
     }
 
-    /// Which limit it counts against.
+    /// The limit that it counts against.
     #[must_use]
     pub const fn class(&self) -> Class {
         match self {
@@ -81,7 +81,7 @@ impl Question {
         }
     }
 
-    /// Whether it changes what the gateway has registered.
+    /// Whether it changes the gateway's list.
     #[must_use]
     pub const fn changes_list(&self) -> bool {
         matches!(
@@ -90,7 +90,7 @@ impl Question {
         )
     }
 
-    /// How it is asked.
+    /// The HTTP method.
     #[must_use]
     pub const fn method(&self) -> Method {
         match self {
@@ -118,7 +118,7 @@ impl Question {
         }
     }
 
-    /// The body, but for the token's, which holds the password.
+    /// The body, except the token's, which holds the password.
     #[must_use]
     pub fn body(&self) -> Option<String> {
         let (Self::Register(symbols) | Self::Unregister(symbols)) = self else { return None };
@@ -127,10 +127,10 @@ impl Question {
     }
 }
 
-/// A question with its secret: the password for a token, the token for everything else.
+/// A request with its secret: the password for a token, the token for all others.
 #[derive(Clone)]
 pub struct Request {
-    /// The question.
+    /// The request.
     pub question: Question,
     /// The password or the token.
     pub secret: SecretString,
@@ -143,12 +143,12 @@ impl fmt::Debug for Request {
     }
 }
 
-/// What came back.
+/// An HTTP answer.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Answer {
     /// HTTP status.
     pub status: u16,
-    /// The body, which may be a token; empty where it is no UTF-8.
+    /// The body, which may be a token; empty if it is not UTF-8.
     pub body: Zeroizing<String>,
 }
 
@@ -160,16 +160,16 @@ impl fmt::Debug for Answer {
     }
 }
 
-/// Why nothing came back.
+/// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoAnswer {
-    /// Nothing listens at its address: the gateway does not run.
+    /// Nothing listens at the address: the gateway is not running.
     #[error("{0}")]
     Refused(String),
-    /// The gateway cannot be reached otherwise, or says nothing in time.
+    /// The gateway cannot be reached otherwise, or does not answer in time.
     #[error("{0}")]
     Unreachable(String),
-    /// What came is no answer that can be used.
+    /// The answer cannot be used.
     #[error("{0}")]
     Unreadable(String),
 }
@@ -178,7 +178,7 @@ pub enum NoAnswer {
 mod tests {
     use super::*;
 
-    /// Specification 1, "Endpoints": the whole table. Nothing else may be asked.
+    /// Specification 1, "Endpoints": the whole table. No other endpoint may be requested.
     const ENDPOINTS: [(Method, &str); 9] = [
         (Method::Post, "/token"),
         (Method::Get, "/wallet/cash"),
@@ -191,7 +191,7 @@ mod tests {
         (Method::Put, "/unregister/all"),
     ];
 
-    /// Every kind of question with one of it: a kind without a row does not compile.
+    /// Every kind of request with one example: a kind without a row does not compile.
     macro_rules! questions {
         ($($kind:pat => $question:expr, $class:expr, $body:expr;)*) => {
             const _: fn(&Question) = |question| match question { $($kind => (),)* };
@@ -225,18 +225,18 @@ mod tests {
     }
 
     #[test]
-    fn no_question_is_asked_outside_of_the_table_of_endpoints() {
-        let mut asked = Vec::new();
+    fn no_request_is_outside_of_the_table_of_endpoints() {
+        let mut requests = Vec::new();
         for (question, class, body) in questions() {
             assert_eq!(question.class(), class, "{question:?}");
             assert_eq!(question.body().as_deref(), body, "{question:?}");
-            asked.push((question.method(), question.path()));
+            requests.push((question.method(), question.path()));
         }
         let allowed: Vec<_> = ENDPOINTS.map(|(method, path)| (method, path.to_owned())).into();
-        assert_eq!(asked, allowed);
+        assert_eq!(requests, allowed);
     }
 
-    /// Whatever a client names, its text leads to no other endpoint.
+    /// No text of a client leads to another endpoint.
     #[test]
     fn no_ticker_leads_to_another_endpoint() {
         for ticker in ["../orders", "7203/../../orders", "7203?a", "7203#", "7203@1", "%2e%2e", ""]

@@ -1,5 +1,4 @@
-//! Requests to the gateway as HTTP: one attempt each, with the secret that belongs to it (specification 1,
-//! "Endpoints").
+//! Requests to the gateway by HTTP: one attempt each, with its secret (specification 1, "Endpoints").
 
 use std::time::Duration;
 
@@ -31,7 +30,7 @@ impl Rest {
         Ok(Self { http, base: format!("http://{}{prefix}", endpoint.authority()) })
     }
 
-    /// Asks once.
+    /// Sends a request once.
     pub(crate) async fn ask(&self, request: Request) -> Result<Answer, NoAnswer> {
         let Request { question, secret } = request;
         let unreadable = |why: &str| NoAnswer::Unreadable(why.to_owned());
@@ -58,8 +57,8 @@ impl Rest {
             Question::Orders | Question::Positions => ANSWER_BYTES_MAX,
             _ => SHORT_ANSWER_BYTES_MAX,
         };
-        let asked = self.http.ask(method, url, headers, body.as_ref(), limit).await;
-        let (status, body) = asked.map_err(|error| match error {
+        let answered = self.http.ask(method, url, headers, body.as_ref(), limit).await;
+        let (status, body) = answered.map_err(|error| match error {
             AttemptError::Refused => NoAnswer::Refused(error.to_string()),
             AttemptError::NotSent(_) | AttemptError::MayBeSent(_) => {
                 NoAnswer::Unreachable(error.to_string())
@@ -78,7 +77,7 @@ fn password_body(password: &SecretString) -> Option<SecretString> {
     /// Bytes of the longest escape of JSON.
     const ESCAPE_BYTES: usize = 6;
     let password = password.expose_secret();
-    // It has room for all from the beginning: one that grows leaves parts behind.
+    // It has its full capacity from the beginning: growth would leave copies behind.
     let room = AROUND.concat().len() + 2 + ESCAPE_BYTES * password.len();
     let mut body = Zeroizing::new(Vec::with_capacity(room));
     body.extend_from_slice(AROUND[0].as_bytes());
@@ -88,7 +87,7 @@ fn password_body(password: &SecretString) -> Option<SecretString> {
     std::str::from_utf8(&body).ok().map(SecretString::from)
 }
 
-/// A body as text, without a copy of it; empty where it is no UTF-8.
+/// A body as text, without a copy of it; empty if it is not UTF-8.
 fn text(mut body: Zeroizing<Vec<u8>>) -> Zeroizing<String> {
     let text = String::from_utf8(std::mem::take(&mut *body)).unwrap_or_else(|error| {
         error.into_bytes().zeroize();

@@ -1,5 +1,7 @@
-//! The thread that owns the connection to the gateway. Commands come in by a queue, events go out by a
-//! function; between the two everything happens on one thread, in the order in which it came.
+//! The thread that owns the connection to the gateway.
+//!
+//! Commands come in by a queue, events go out by a function. Between the two everything happens on one thread,
+//! in order of arrival.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -34,42 +36,45 @@ use crate::{Now, Recipient, RequestContext};
 pub struct NoPassword {
     /// In one line, without a secret.
     pub why: String,
-    /// Whether a person wanted it so: in the dialog, or by ending the engine.
+    /// Whether a person chose it, in the dialog or by ending the engine.
     pub is_wanted: bool,
 }
 
-/// Asks the user for the gateway's password; it may wait for minutes, and is called on a thread of its own.
+/// Requests the gateway's password from the user. It may take minutes, and runs on a thread of its own.
 pub type AskPassword = Box<dyn FnMut() -> Result<SecretString, NoPassword> + Send>;
 
-/// What the venue is made of.
+/// The parts of the venue.
 pub struct Setup {
-    /// Where the gateway is and how it is spoken to.
+    /// The gateway's address and the rules for its connection.
     pub config: LocalBrokerConfig,
     /// The dialect.
     pub mapping: Box<dyn GatewayMapping>,
-    /// Asks for the password when a login needs it.
+    /// Requests the password when a login needs it.
     pub ask_password: AskPassword,
-    /// The file in which registered symbols are kept for the engine after one that was killed; with none they
-    /// stay registered then.
+    /// The file of registered symbols for the engine after a killed one. Without it they stay registered then.
     pub registration_file: Option<PathBuf>,
 }
 
-/// What comes out of the venue's thread, in order.
+/// Output of the venue's thread, in order.
 #[derive(Debug)]
 pub enum Output<'a> {
-    /// An event. `Subscribed` and `Unsubscribed` to a client are where its market data begins and ends;
-    /// after `Evicted` no client gets that symbol.
+    /// An event. A client's market data begin with `Subscribed` and end with `Unsubscribed`. After `Evicted` no
+    /// client gets that symbol.
     Event(Recipient, &'a VenueEvent),
     /// Market data for all clients that are subscribed: the board goes out before the trade (specification 4, P56).
     Market(&'a MarketUpdate),
-    /// The market data of a turn is complete: it goes out together.
+    /// The market data of a turn are complete: they go out together.
     MarketPause,
+    /// The stream brings market data from now on, or none any more (specification 4, P115).
+    Streaming(bool),
+    /// Time goes on: many times per second, also where nothing else happens.
+    Tick,
 }
 
 /// Why the venue cannot start.
 #[derive(Debug, Error)]
 pub enum ServiceError {
-    /// The address is none that may be used.
+    /// The address is not allowed.
     #[error("[local_broker] {0}")]
     Config(#[from] ConfigError),
     /// The connection cannot be prepared.
@@ -80,35 +85,35 @@ pub enum ServiceError {
     System(#[from] std::io::Error),
 }
 
-/// Frames that are taken before the thread looks at anything else.
+/// Frames that are taken before the thread looks at other input.
 const FRAMES_AT_ONCE: usize = 64;
-/// How long commands, and frames, have the thread for themselves, but for the one that is being done. Market data
-/// waits no longer for what comes with it.
+/// How long commands, or frames, have the thread for themselves, except for the one that is being handled.
+/// Market data wait no longer for what comes with them.
 const TURN: Duration = Duration::from_millis(1);
-/// How often time goes on where nothing else happens.
+/// The interval of the clock ticks.
 const TICK: Duration = Duration::from_millis(20);
 
-/// What comes in. Of what is no command each client and each question for a password brings one.
+/// Input of the thread. Besides commands, each client and each request for a password brings at most one.
 enum Input {
     Command(RequestContext, Command),
     Left { client: u64 },
     Password(Result<SecretString, NoPassword>),
 }
 
-/// A venue that runs.
+/// A running venue.
 pub struct Service {
     thread: VenueThread<Input>,
     is_production: bool,
 }
 
 impl Service {
-    /// Starts the thread. `tell` is called on that thread for every output, in order.
+    /// Starts the thread. `emit` is called on that thread for every output, in order.
     ///
     /// # Errors
     /// [`ServiceError`].
     pub fn start(
         setup: Setup,
-        tell: impl FnMut(Output<'_>) + Send + 'static,
+        emit: impl FnMut(Output<'_>) + Send + 'static,
     ) -> Result<Self, ServiceError> {
         let Setup { config, mapping, ask_password, registration_file } = setup;
         let endpoint = Endpoint::of(&config)?;
@@ -138,7 +143,7 @@ impl Service {
                 let worker = Worker {
                     gateway,
                     clock,
-                    tell,
+                    emit,
                     endpoint,
                     push_path: description.push_path,
                     rest,
@@ -149,6 +154,7 @@ impl Service {
                     frames,
                     push: None,
                     calls: FuturesUnordered::new(),
+                    is_streaming: false,
                 };
                 worker.run(inputs, stream, stop, config.login_at_start)
             })?;
@@ -161,21 +167,20 @@ impl Service {
         self.is_production
     }
 
-    /// Hands a command over.
+    /// Queues a command.
     ///
     /// # Errors
-    /// [`Busy`]: it was not taken.
+    /// [`Busy`]: the queue is full.
     pub fn command(&self, context: RequestContext, command: Command) -> Result<(), Busy> {
         self.thread.command(Input::Command(context, command))
     }
 
-    /// A client is gone: what it was subscribed to is released, after the commands that it has sent.
+    /// Notes that a client has left: its subscriptions are released, after the commands that it has sent.
     pub fn client_left(&self, client: u64) {
         self.thread.notice(Input::Left { client });
     }
 
-    /// Ends the venue: its own symbols are unregistered, where the gateway answers in time (specification 4,
-    /// P50).
+    /// Ends the venue. Its symbols are unregistered, if the gateway answers in time (specification 4, P50).
     pub fn stop(self) {
         if self.thread.stop().is_err() {
             tracing::error!("the local broker ended by a panic");
@@ -189,14 +194,14 @@ impl std::fmt::Debug for Service {
     }
 }
 
-/// Whether a request was answered as it should.
+/// Whether a request succeeded.
 const fn is_done(answer: &Result<Answer, NoAnswer>) -> bool {
     matches!(answer, Ok(Answer { status: 200, .. }))
 }
 
 type Call = Pin<Box<dyn Future<Output = (u64, Result<Answer, NoAnswer>)> + Send>>;
 
-/// A connection that is being opened, or is open.
+/// A connection that is opening or open.
 struct Push {
     pings: mpsc::Sender<()>,
     task: JoinSet<()>,
@@ -205,7 +210,7 @@ struct Push {
 struct Worker<T> {
     gateway: Gateway,
     clock: VenueClock,
-    tell: T,
+    emit: T,
     endpoint: Endpoint,
     push_path: String,
     rest: Arc<Rest>,
@@ -216,6 +221,7 @@ struct Worker<T> {
     frames: mpsc::Sender<(u64, Pushed)>,
     push: Option<Push>,
     calls: FuturesUnordered<Call>,
+    is_streaming: bool,
 }
 
 impl<T: FnMut(Output<'_>)> Worker<T> {
@@ -240,7 +246,7 @@ impl<T: FnMut(Output<'_>)> Worker<T> {
             self.gateway.login(None, now);
             self.act();
         }
-        // Of their own: a pause that begins anew with each frame would never end where many come.
+        // A timer of its own: a pause that begins anew with each frame would never end in a flood of frames.
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -250,6 +256,7 @@ impl<T: FnMut(Output<'_>)> Worker<T> {
                 _ = ticks.tick() => {
                     let now = self.now();
                     self.gateway.tick(now);
+                    (self.emit)(Output::Tick);
                 }
                 Some((ticket, came)) = self.calls.next() => {
                     let now = self.now();
@@ -263,7 +270,7 @@ impl<T: FnMut(Output<'_>)> Worker<T> {
                         self.act();
                         next = if self.is_over(begin) { None } else { inputs.try_next() };
                     }
-                    // Many commands of one client keep no frames up, nor the task that receives them.
+                    // Many commands of one client must not delay frames, nor the task that receives them.
                     tokio::task::yield_now().await;
                     let first = stream.try_recv().ok();
                     self.all_pushed(first, &mut stream);
@@ -276,20 +283,20 @@ impl<T: FnMut(Output<'_>)> Worker<T> {
         if let Some(dropped) = self.gateway.dropped_at_the_end() {
             tracing::warn!(venue = crate::local_broker::VENUE, "{dropped}");
         }
-        // A gateway that is gone has no list any more; what else stays registered the next engine takes out.
+        // A gateway that is gone has no list; the next engine unregisters what else stays registered.
         let _ = tokio::time::timeout(END_TIME, self.take_out()).await;
     }
 
-    /// Takes our symbols out, after the answer to what may register some of them.
+    /// Unregisters our symbols, after the answer to a request that may register some of them.
     async fn take_out(&mut self) {
-        // Without an answer there is still time for what takes them out.
+        // Without an answer there is still time for the unregistration.
         while self.gateway.end()
             && let Ok(Some((ticket, came))) =
                 tokio::time::timeout(END_TIME / 2, self.calls.next()).await
         {
             let now = self.now();
             self.gateway.answered(ticket, came, now);
-            // What the venue says now has no reader.
+            // Output from here on has no reader.
             self.gateway.take_out();
         }
         let Some(request) = self.gateway.last_unregister() else { return };
@@ -321,8 +328,8 @@ impl<T: FnMut(Output<'_>)> Worker<T> {
         }
     }
 
-    /// Takes what came over the stream, as much of it as one turn has time for. What clients get of it goes out
-    /// together at the end of the turn.
+    /// Takes what came over the stream, as much as fits into one turn. Clients get its market data together at
+    /// the end of the turn.
     fn all_pushed(
         &mut self,
         first: Option<(u64, Pushed)>,
@@ -334,15 +341,15 @@ impl<T: FnMut(Output<'_>)> Worker<T> {
             is_market |= self.pushed(connection, pushed);
             taken += 1;
             let is_over = taken == FRAMES_AT_ONCE || self.is_over(begin);
-            // What is taken out of the queue goes out.
+            // A message that is taken out of the queue is handled.
             next = if is_over { None } else { stream.try_recv().ok() };
         }
         if is_market {
-            (self.tell)(Output::MarketPause);
+            (self.emit)(Output::MarketPause);
         }
     }
 
-    /// Takes one of them; tells whether it was market data.
+    /// Takes one message; returns whether it was market data.
     fn pushed(&mut self, connection: u64, pushed: Pushed) -> bool {
         let now = self.now();
         match pushed {
@@ -350,9 +357,9 @@ impl<T: FnMut(Output<'_>)> Worker<T> {
                 let Some(update) = self.gateway.frame(connection, &message, now) else {
                     return false;
                 };
-                // What the venue says before it goes out before it.
+                // Output that was made before the market data goes out before them.
                 self.act();
-                (self.tell)(Output::Market(&update));
+                (self.emit)(Output::Market(&update));
                 return true;
             }
             Pushed::Opened => self.gateway.push_opened(connection, now),
@@ -362,11 +369,15 @@ impl<T: FnMut(Output<'_>)> Worker<T> {
         false
     }
 
-    /// Does what the venue wants done outside.
+    /// Executes the output of the venue.
     fn act(&mut self) {
+        if self.gateway.is_streaming() != self.is_streaming {
+            self.is_streaming = !self.is_streaming;
+            (self.emit)(Output::Streaming(self.is_streaming));
+        }
         for out in self.gateway.take_out() {
             match out {
-                Out::Send(to, event) => (self.tell)(Output::Event(to, &event)),
+                Out::Send(to, event) => (self.emit)(Output::Event(to, &event)),
                 Out::Ask { ticket, request } => {
                     let rest = Arc::clone(&self.rest);
                     self.calls.push(Box::pin(async move { (ticket, rest.ask(request).await) }));
@@ -381,7 +392,7 @@ impl<T: FnMut(Output<'_>)> Worker<T> {
                 Out::ClosePush => self.push = None,
                 Out::Ping => {
                     if let Some(push) = &self.push {
-                        // A connection that has not taken the last one yet is found out by its silence.
+                        // A connection that has not taken the last ping yet is found dead by its silence.
                         let _ = push.pings.try_send(());
                     }
                 }
@@ -394,20 +405,20 @@ impl<T: FnMut(Output<'_>)> Worker<T> {
         let mut task = JoinSet::new();
         let (endpoint, path) = (self.endpoint.clone(), self.push_path.clone());
         task.spawn(follow(endpoint, path, connection, self.time, self.frames.clone(), wishes));
-        // One that is open ends with this.
+        // An open connection ends with this.
         self.push = Some(Push { pings, task });
         debug_assert!(self.push.as_ref().is_some_and(|push| !push.task.is_empty()));
     }
 
-    /// Asks on a thread of its own: a person takes minutes.
+    /// Requests the password on a thread of its own: a person takes minutes.
     fn ask_password(&self) {
         let (ask, passwords) = (Arc::clone(&self.ask_password), self.passwords.clone());
-        let asked =
+        let started =
             std::thread::Builder::new().name("local-broker-password".to_owned()).spawn(move || {
                 let given = (*ask.lock().unwrap_or_else(PoisonError::into_inner))();
                 passwords.send(Input::Password(given));
             });
-        if let Err(error) = asked {
+        if let Err(error) = started {
             let why = format!("the engine cannot ask for the password: {error}");
             self.passwords.send(Input::Password(Err(NoPassword { why, is_wanted: false })));
         }

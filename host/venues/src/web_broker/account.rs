@@ -1,7 +1,7 @@
 //! Balances and positions: requests, and readers of their answers (specification 4, P40).
 //!
-//! Names of the balances are those of the facts about the vendor. The specification names the lists of
-//! holdings and of margin positions without their fields; these follow the vendor's own samples.
+//! Names of the balances come from the facts about the vendor. The specification has no fields for the lists of
+//! holdings and of margin positions; these follow the vendor's own samples.
 
 use domain::order_mapping::{BrokerRequest, Field, field};
 use domain::{Money, OrderSide, Price, Quantity};
@@ -22,18 +22,19 @@ pub struct Sellable {
     pub growth: Quantity,
 }
 
-/// Shares that are held.
+/// Shares of an issue in the account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holding {
     /// `7203`.
     pub symbol: String,
-    /// Tax account in the broker's code (`1` specific, `3` general, `5` NISA, `6` NISA growth), where it is told.
+    /// Tax account in the broker's code (`1` specific, `3` general, `5` NISA, `6` NISA growth), if the broker
+    /// sends it.
     pub account: Option<String>,
     /// Shares.
     pub quantity: Quantity,
     /// Shares of these that may be sold.
     pub sellable: Quantity,
-    /// Average price that was paid, where the broker tells it.
+    /// Average purchase price, if the broker sends it.
     pub average_price: Option<Price>,
     /// Value at the broker's last price.
     pub market_value: Option<Money>,
@@ -50,7 +51,7 @@ pub struct MarginPosition {
     pub symbol: String,
     /// Whether it was bought or sold.
     pub side: OrderSide,
-    /// Tax account in the broker's code, where it is told.
+    /// Tax account in the broker's code, if the broker sends it.
     pub account: Option<String>,
     /// Shares (`sOrderTategyokuSuryou`).
     pub quantity: Quantity,
@@ -58,7 +59,7 @@ pub struct MarginPosition {
     pub open_quantity: Quantity,
     /// Price at which it was opened.
     pub price: Price,
-    /// Value at the broker's last price, where that is told.
+    /// Value at the broker's last price, if the broker sends that price.
     pub market_value: Option<Money>,
     /// Profit, or loss, at that value.
     pub profit: Option<Money>,
@@ -66,21 +67,21 @@ pub struct MarginPosition {
     pub is_general: bool,
 }
 
-/// Asks how much may be spent on shares.
+/// The request for the money that may be spent on shares.
 #[must_use]
 pub fn cash_request() -> BrokerRequest {
     request("CLMZanKaiKanougaku", &[("sIssueCode", ""), ("sSizyouC", "")])
 }
 
-/// Cash to buy with (`sSummaryGenkabuKaituke`), or why it is no amount.
+/// Cash to buy with (`sSummaryGenkabuKaituke`), or why the amount cannot be read.
 ///
 /// # Errors
-/// Why the answer is none.
+/// Why the answer cannot be used.
 pub fn read_cash(answered: &Answered) -> Result<Result<Money, String>, String> {
     amount(answered, "sSummaryGenkabuKaituke")
 }
 
-/// Whether the broker says that money is missing (`sHusokukinHasseiFlg`); `None` where it does not say.
+/// Whether the broker reports a shortage of money (`sHusokukinHasseiFlg`); `None` if it does not say.
 #[must_use]
 pub fn read_shortage(answered: &Answered) -> Option<bool> {
     match field(&answered.answer.fields, "sHusokukinHasseiFlg")? {
@@ -90,21 +91,21 @@ pub fn read_shortage(answered: &Answered) -> Option<bool> {
     }
 }
 
-/// Asks how much may be opened on margin.
+/// The request for the amount that may be opened on margin.
 #[must_use]
 pub fn margin_request() -> BrokerRequest {
     request("CLMZanShinkiKanoIjiritu", &[("sIssueCode", ""), ("sSizyouC", "")])
 }
 
-/// What may be opened on margin (`sSummarySinyouSinkidate`), or why it is no amount.
+/// The amount that may be opened on margin (`sSummarySinyouSinkidate`), or why it cannot be read.
 ///
 /// # Errors
-/// Why the answer is none.
+/// Why the answer cannot be used.
 pub fn read_margin(answered: &Answered) -> Result<Result<Money, String>, String> {
     amount(answered, "sSummarySinyouSinkidate")
 }
 
-/// Asks how many shares of an issue may be sold.
+/// The request for the shares of an issue that may be sold.
 #[must_use]
 pub fn sellable_request(symbol: &str) -> BrokerRequest {
     request("CLMZanUriKanousuu", &[("sIssueCode", symbol)])
@@ -113,7 +114,7 @@ pub fn sellable_request(symbol: &str) -> BrokerRequest {
 /// Shares that may be sold.
 ///
 /// # Errors
-/// Why the answer does not tell it.
+/// Why the answer does not have them.
 pub fn read_sellable(answered: &Answered) -> Result<Sellable, String> {
     checked(answered)?;
     let shares = |name: &str| quantity(&answered.answer.fields, name);
@@ -125,16 +126,16 @@ pub fn read_sellable(answered: &Answered) -> Result<Sellable, String> {
     })
 }
 
-/// Asks for the shares that are held.
+/// The request for the shares in the account.
 #[must_use]
 pub fn holdings_request() -> BrokerRequest {
     request("CLMGenbutuKabuList", &[("sIssueCode", "")])
 }
 
-/// The shares that are held (`aGenbutuKabuList`).
+/// The shares in the account (`aGenbutuKabuList`).
 ///
 /// # Errors
-/// Why the answer is none.
+/// Why the answer cannot be used.
 pub fn read_holdings(answered: &Answered) -> Result<Listed<Holding>, String> {
     rows(answered, "aGenbutuKabuList", "sUriOrderIssueCode", holding)
 }
@@ -151,7 +152,7 @@ fn holding(row: &[Field]) -> Result<Holding, String> {
     })
 }
 
-/// Asks for the margin positions.
+/// The request for the margin positions.
 #[must_use]
 pub fn margin_positions_request() -> BrokerRequest {
     request("CLMShinyouTategyokuList", &[("sIssueCode", "")])
@@ -160,7 +161,7 @@ pub fn margin_positions_request() -> BrokerRequest {
 /// The margin positions (`aShinyouTategyokuList`).
 ///
 /// # Errors
-/// Why the answer is none.
+/// Why the answer cannot be used.
 pub fn read_margin_positions(answered: &Answered) -> Result<Listed<MarginPosition>, String> {
     rows(answered, "aShinyouTategyokuList", "sOrderTategyokuNumber", margin_position)
 }
@@ -187,7 +188,7 @@ fn margin_position(row: &[Field]) -> Result<MarginPosition, String> {
         quantity: all,
         open_quantity: quantity(row, "sOrderHensaiKanouSuryou")?,
         price: price.parse().map_err(|_| "sOrderTategyokuTanka is not a price".to_owned())?,
-        // The list tells the price only.
+        // The list has the price only.
         market_value: last.and_then(|last| Money::checked_notional(last, all)),
         profit: optional(row, "sOrderGaisanHyoukaSoneki")?,
         is_general,
@@ -199,7 +200,7 @@ fn request(id: &str, fields: &[(&str, &str)]) -> BrokerRequest {
     BrokerRequest { id: id.to_owned(), fields, ..Default::default() }
 }
 
-/// Whether an answer is one: neither the session nor the broker refuses.
+/// Checks that neither the session nor the broker refuses.
 fn checked(answered: &Answered) -> Result<(), String> {
     let answer = &answered.answer;
     if !answer.errno.is_empty() {
@@ -215,7 +216,7 @@ fn checked(answered: &Answered) -> Result<(), String> {
     }
 }
 
-/// The rows of a list, each read by itself; `id` is the field by which a row is called.
+/// Reads the rows of a list one by one; `id` is the field that identifies a row.
 fn rows<T>(
     answered: &Answered,
     name: &str,
@@ -227,7 +228,7 @@ fn rows<T>(
     Ok(Listed::read(rows, |row| text(row, id).ok(), |row| read(row)))
 }
 
-/// An amount. An answer that does not have the field at all is the answer to something else.
+/// An amount. An answer without the field belongs to another request.
 fn amount(answered: &Answered, name: &str) -> Result<Result<Money, String>, String> {
     checked(answered)?;
     let fields = &answered.answer.fields;
@@ -250,7 +251,7 @@ fn quantity(fields: &[Field], name: &str) -> Result<Quantity, String> {
     shares.map(Quantity::new)
 }
 
-/// A number that may be missing or blank, but not be something else.
+/// A number that may be missing or blank; any other text is an error.
 pub(super) fn optional<T: std::str::FromStr>(
     fields: &[Field],
     name: &str,

@@ -1,5 +1,7 @@
-//! The one place that decides where the web broker may be asked (specification 4, P1), and that makes
-//! addresses of requests. No error shows an address: those of a session are as good as its password.
+//! Decides which addresses of the web broker may be used, and makes the addresses of requests.
+//!
+//! No other code does (specification 4, P1). No error shows an address: those of a session are as good as its
+//! password.
 
 use std::fmt;
 
@@ -10,10 +12,10 @@ use crate::web_broker::limits::VIRTUAL_URL_BYTES_MAX;
 use crate::web_broker::release::{LoginKind, Release};
 use crate::web_broker::{Environment, WebBrokerConfig};
 
-/// Hosts are compared whole: the name of the demo's holds that of the market's.
+/// Hosts are compared whole: the demo's name contains the market's.
 const DEMO_HOST: &str = "demo-kabuka.e-shiten.jp";
 const PRODUCTION_HOST: &str = "kabuka.e-shiten.jp";
-/// Where most addresses of a login at the market's host are; no login goes there.
+/// The host of most addresses in a login at the market's host; no login goes there.
 const PRODUCTION_SESSION_HOST: &str = "price-kabuka.e-shiten.jp";
 
 /// Why an address is refused, in one line that does not show it.
@@ -25,7 +27,7 @@ pub enum AddressError {
     /// It is too long.
     #[error("an address of the broker has more than {VIRTUAL_URL_BYTES_MAX} bytes")]
     TooLong,
-    /// A name, a password, a port, a query or a fragment has no place in it.
+    /// It has a name, a password, a port, a query or a fragment, which are not allowed.
     #[error("an address of the broker must hold no name, password, port, query or fragment")]
     NotPlain,
     /// Not encrypted, and not on this machine.
@@ -43,18 +45,18 @@ pub enum AddressError {
     /// The market, without permission.
     #[error("the production address needs environment = \"prod\" and WEBBROKER_ALLOW_PROD=1; {0}")]
     Production(&'static str),
-    /// The path is of a release with another kind of login than the dialect's.
+    /// The path belongs to a release with another kind of login than the dialect's.
     #[error(
         "base_url ends with the path of a release that the dialect does not speak; leave the path out, or \
          set the dialect of that release"
     )]
     OtherRelease,
-    /// A login told of another host than its own.
+    /// A login gave an address of another host.
     #[error("the answer to the login names an address of another server")]
     OtherServer,
 }
 
-/// Where a server stands.
+/// Where a server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     ThisMachine,
@@ -62,16 +64,16 @@ enum Place {
     Production,
 }
 
-/// How an address is asked.
+/// The protocol of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scheme {
-    /// Questions and answers.
+    /// Requests and answers.
     Http,
     /// The stream of events.
     WebSocket,
 }
 
-/// Where this session's broker may be asked.
+/// The allowed addresses of this session's broker.
 #[derive(Clone)]
 pub struct Addresses {
     base: Url,
@@ -84,7 +86,7 @@ impl Addresses {
     /// The addresses of a configuration.
     ///
     /// # Errors
-    /// [`AddressError`] in one line where the rules refuse it.
+    /// [`AddressError`] in one line, if a rule refuses it.
     pub fn new(config: &WebBrokerConfig) -> Result<Self, AddressError> {
         let (mut base, place) = Self::server_of(config)?;
         let of_dialect = Release::of_dialect(&config.dialect);
@@ -101,10 +103,10 @@ impl Addresses {
         Ok(Self { base, place, host, release })
     }
 
-    /// The host of a configuration, whatever its dialect, and whether it is this machine.
+    /// The host of a configuration, for any dialect, and whether it is this machine.
     ///
     /// # Errors
-    /// [`AddressError`] in one line where the rules refuse it.
+    /// [`AddressError`] in one line, if a rule refuses it.
     pub fn host_of(config: &WebBrokerConfig) -> Result<(String, bool), AddressError> {
         let (base, place) = Self::server_of(config)?;
         Ok((base.host_str().unwrap_or_default().to_owned(), place == Place::ThisMachine))
@@ -140,7 +142,7 @@ impl Addresses {
         Ok((base, place))
     }
 
-    /// The host that is asked, for people.
+    /// The host of the requests, for people.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
@@ -158,25 +160,25 @@ impl Addresses {
         self.place == Place::ThisMachine
     }
 
-    /// The address of a simulator, as people write it: only one runs on this machine.
+    /// The address of a simulator, for people; only on this machine can there be one.
     #[must_use]
     pub fn simulator(&self) -> Option<String> {
         let port = self.base.port().map(|port| format!(":{port}")).unwrap_or_default();
         self.is_this_machine().then(|| format!("{}{port}", self.host))
     }
 
-    /// What a login here is made of.
+    /// The kind of credentials for a login here.
     #[must_use]
     pub fn login_kind(&self) -> LoginKind {
         self.release.login()
     }
 
-    /// The release that is spoken.
+    /// The release of the dialect.
     pub(crate) fn release(&self) -> Release {
         self.release
     }
 
-    /// What tells two servers apart: host and port.
+    /// Identifies a server: host and port.
     pub(crate) fn server(&self) -> String {
         let port = self.base.port_or_known_default().unwrap_or_default();
         format!("{}:{port}", self.host)
@@ -184,23 +186,23 @@ impl Addresses {
 
     /// The address of a login.
     pub(crate) fn login(&self, query: &SecretString) -> SecretString {
-        // Of the right size at once: a text that is cut to it leaves a copy.
+        // Of the right size at once: a text that grows or shrinks leaves a copy.
         SecretString::from([self.base.as_str(), "auth/?", query.expose_secret()].concat())
     }
 
-    /// The address of a request at one that a login gave.
+    /// The address of a request, at an address that a login gave.
     pub(crate) fn request(to: &SecretString, query: &SecretString) -> SecretString {
         SecretString::from([to.expose_secret(), "?", query.expose_secret()].concat())
     }
 
-    /// Judges an address that a login gave by the rules that hold for the login itself.
+    /// Checks an address that a login gave by the rules for the login itself.
     pub(crate) fn judge(&self, text: &str, scheme: Scheme) -> Result<SecretString, AddressError> {
         let url = plain(text, scheme)?;
         let place = match url.host_str() {
             Some(PRODUCTION_SESSION_HOST) => Some(Place::Production),
             _ => place_of(&url),
         };
-        // Whatever is allowed at the market: it is not the server that was asked.
+        // Even if the market is allowed: it is not the server of the login.
         if place != Some(self.place) {
             return Err(AddressError::OtherServer);
         }
@@ -215,12 +217,12 @@ impl fmt::Debug for Addresses {
     }
 }
 
-/// An address without anything but scheme, host, path, and on this machine a port.
+/// An address of scheme, host and path only, and on this machine a port.
 fn plain(text: &str, scheme: Scheme) -> Result<Url, AddressError> {
     if text.len() > VIRTUAL_URL_BYTES_MAX {
         return Err(AddressError::TooLong);
     }
-    // What a parser would leave out in silence.
+    // Characters that a parser would drop silently.
     if text.chars().any(|letter| letter.is_control() || letter.is_whitespace() || letter == '\\') {
         return Err(AddressError::NotAnAddress);
     }

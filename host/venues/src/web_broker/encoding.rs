@@ -1,5 +1,6 @@
-//! The broker's encoding: text as CP932 bytes, and these bytes as `%XX` (specification 4, P5; facts
-//! about the vendor 2.8).
+//! The broker's encoding: text as CP932 bytes, and these bytes as `%XX`.
+//!
+//! Specification 4, P5; facts about the vendor, 2.8.
 
 use encoding_rs::SHIFT_JIS;
 
@@ -9,7 +10,7 @@ const HEX: &[u8; 16] = b"0123456789ABCDEF";
 /// A text as CP932 bytes.
 ///
 /// # Errors
-/// The first character that CP932 does not have. Nothing is ever replaced.
+/// The first character that CP932 does not have. No character is replaced.
 pub fn to_cp932(text: &str) -> Result<Vec<u8>, char> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut buffer = [0; 4];
@@ -19,7 +20,7 @@ pub fn to_cp932(text: &str) -> Result<Vec<u8>, char> {
             continue;
         }
         let (encoded, _, failed) = SHIFT_JIS.encode(letter.encode_utf8(&mut buffer));
-        // Some letters would silently become others, as the yen sign a backslash.
+        // Some characters would silently become others, as the yen sign a backslash.
         if failed || from_cp932(&encoded).is_none_or(|back| !back.chars().eq([letter])) {
             return Err(letter);
         }
@@ -28,21 +29,21 @@ pub fn to_cp932(text: &str) -> Result<Vec<u8>, char> {
     Ok(bytes)
 }
 
-/// CP932 bytes as text; `None` where they are none.
+/// CP932 bytes as text; `None` if they are not CP932.
 #[must_use]
 pub fn from_cp932(bytes: &[u8]) -> Option<String> {
     let text = SHIFT_JIS.decode_without_bom_handling_and_without_replacement(bytes)?;
     Some(text.into_owned())
 }
 
-/// Whether a byte begins a character of two.
+/// Whether a byte begins a two-byte character.
 #[must_use]
 pub const fn leads(byte: u8) -> bool {
     matches!(byte, 0x81..=0x9f | 0xe0..=0xfc)
 }
 
-/// CP932 bytes in the broker's percent-encoding: of ASCII the letters, digits and `-._\` stay, every byte
-/// of any other character is spelled, also the second of 表, which is a backslash's.
+/// CP932 bytes in the broker's percent-encoding. ASCII letters, digits and `-._\` stay. Every byte of any other
+/// character is encoded, also the second byte of 表, which equals a backslash.
 #[must_use]
 pub fn percent_encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2);
@@ -66,8 +67,7 @@ pub fn percent_encode(bytes: &[u8]) -> String {
     text
 }
 
-/// Bytes in which `%XX` was replaced by its byte where two hexadecimal digits follow; every other `%`
-/// stays (specification 4, P5).
+/// Replaces `%XX` by its byte if two hexadecimal digits follow; every other `%` stays (specification 4, P5).
 #[must_use]
 pub fn percent_decode(bytes: &[u8]) -> Vec<u8> {
     let digit = |at: usize| bytes.get(at).and_then(|byte| char::from(*byte).to_digit(16));
@@ -89,7 +89,7 @@ pub fn percent_decode(bytes: &[u8]) -> Vec<u8> {
     decoded
 }
 
-/// A text of an answer with its `%XX` replaced; as it is where that gives no CP932.
+/// A text of an answer with its `%XX` replaced; unchanged if the result is not CP932.
 #[must_use]
 pub fn percent_decoded_text(text: &str) -> String {
     if !text.contains('%') {

@@ -1,8 +1,8 @@
 //! The stream of events: one connection, followed until it is no longer wanted.
 //!
-//! The broker sends the day's events again at each connection (`p_eno=0`), and that is wanted each time:
-//! numbers of different kinds do not rise together, so none of them says what was missed. Whoever reads
-//! knows by records of its own what it has seen.
+//! The broker sends the day's events again at each connection (`p_eno=0`), on purpose. Numbers of different
+//! kinds do not rise together, so no number shows which events were missed. The reader has its own record of
+//! what it has seen.
 
 use std::fmt;
 use std::time::Duration;
@@ -20,11 +20,11 @@ use crate::web_broker::hiding::Hidden;
 use crate::web_broker::limits::FRAME_BYTES_MAX;
 use crate::websocket::{self, Stream};
 
-/// What is asked for: states, keep-alives, executions, system and operation states. The order of the
+/// The requested events: states, keep-alives, executions, system and operation states. The order of the
 /// arguments is the broker's.
 const QUERY: &str = "p_rid=0&p_board_no=1000&p_eno=0&p_evt_cmd=ST,KP,EC,SS,US";
 
-/// Where the stream of events is. Nothing shows it.
+/// The address of the stream of events. Nothing shows it.
 #[derive(Clone)]
 pub struct EventAddress {
     address: SecretString,
@@ -44,30 +44,30 @@ impl fmt::Debug for EventAddress {
     }
 }
 
-/// What the stream tells.
+/// Output of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StreamEvent {
-    /// The connection stands.
+    /// The connection is up.
     Up,
     /// A frame, keep-alives too.
     Frame(Vec<Field>),
-    /// A frame that cannot be read, and why, without anything of what it holds. The connection stands.
+    /// A frame that cannot be read, with an error that shows nothing of it. The connection stays up.
     Unreadable(String),
-    /// The connection is gone, and why; it is tried again.
+    /// The connection is down, and why; it is tried again.
     Down(String),
 }
 
-/// How patient [`follow_with`] is.
+/// Time limits of [`follow_with`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FollowTimes {
-    /// Silence after which a connection counts as dead. The broker says something every 5 seconds.
+    /// Silence after which a connection counts as dead. The broker sends something every 5 seconds.
     pub silence: Duration,
     /// The first pause before the next connection; each further one is twice as long.
     pub pause: Duration,
-    /// The longest.
+    /// The longest pause.
     pub pause_max: Duration,
-    /// How long a connection must have stood for the pause to be the first one again. A stream that
-    /// another program takes away again and again is asked for ever more slowly.
+    /// How long a connection must have been up until the pause is the first one again. A stream that another
+    /// program takes away repeatedly is tried ever more slowly.
     pub stable: Duration,
 }
 
@@ -82,7 +82,7 @@ impl Default for FollowTimes {
     }
 }
 
-/// Follows the stream until `cancel` is cancelled or its receiver is gone.
+/// Follows the stream until `cancel` is cancelled or the receiver is gone.
 pub async fn follow(address: EventAddress, sender: Sender<StreamEvent>, cancel: CancellationToken) {
     follow_with(address, sender, cancel, FollowTimes::default()).await;
 }
@@ -102,7 +102,7 @@ pub async fn follow_with(
     }
 }
 
-/// One connection after the other; ends when its receiver is gone.
+/// Makes one connection after the other; ends when the receiver is gone.
 async fn connections(address: &EventAddress, sender: &Sender<StreamEvent>, times: FollowTimes) {
     let mut pause = times.pause;
     loop {
@@ -131,7 +131,7 @@ async fn connections(address: &EventAddress, sender: &Sender<StreamEvent>, times
     }
 }
 
-/// Reads a connection to its end, and says why it ended.
+/// Reads a connection to its end, and returns why it ended.
 async fn read(
     stream: &mut Stream,
     sender: &Sender<StreamEvent>,
@@ -148,10 +148,10 @@ async fn read(
             None => return "the broker ended the stream".to_owned(),
         };
         let parsed = match message {
-            // Where the texts are not BASE64 they are Shift-JIS, in frames of either kind.
+            // Texts that are not BASE64 are Shift-JIS, in frames of either kind.
             Message::Text(_) | Message::Binary(_) => frame::parse(&message.into_data()),
             Message::Ping(_) => {
-                // The answer was made by the library, and waits to be sent.
+                // The library has made the answer; it must be sent.
                 if stream.flush().await.is_err() {
                     return "the connection ended".to_owned();
                 }
@@ -166,8 +166,8 @@ async fn read(
                 hidden.frame(&mut fields);
                 StreamEvent::Frame(fields)
             }
-            // What it said is lost, so whoever reads must know: the list of orders tells what it was. The
-            // connection stays: the broker would send the same again at the next one.
+            // Its content is lost, so the reader must know: the order list replaces it. The connection stays
+            // up, because the broker would send the same again at the next one.
             Err(error) => StreamEvent::Unreadable(error.to_string()),
         };
         if sender.send(event).await.is_err() {

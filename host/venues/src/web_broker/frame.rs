@@ -9,18 +9,18 @@ use crate::web_broker::limits::{FRAME_BYTES_MAX, FRAME_FIELDS_MAX};
 
 const BETWEEN_ITEMS: u8 = 1;
 const BEFORE_VALUE: u8 = 2;
-/// Values that are Japanese, as BASE64 of Shift-JIS: a name, a headline, the text of news.
+/// Values in Japanese, as BASE64 of Shift-JIS: a name, a headline, the text of news.
 const JAPANESE: [&str; 3] = ["p_IN", "p_HDL", "p_TX"];
 
-/// Fields that belong to the delivery of a frame, not to what it tells: its place in the connection, when it
-/// was sent, and whether it was sent before.
+/// Fields of a frame's delivery, not of its content: its number in the connection, the time of its sending, and
+/// whether it was sent before.
 const OF_DELIVERY: [&str; 3] = ["p_no", "p_date", RESENT];
-/// `0` of what was sent before.
+/// `0` if it was sent before.
 const RESENT: &str = "p_ALT";
-/// Business day and number of an event, which together are its own.
+/// Business day and number of an event, which identify it together.
 const NUMBER: [&str; 2] = ["p_ED", "p_ENO"];
 
-/// Why bytes are no frame.
+/// Why bytes are not a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// Too long.
@@ -29,16 +29,16 @@ pub enum FrameError {
     /// Too many fields.
     #[error("a frame has more than {FRAME_FIELDS_MAX} fields")]
     TooManyFields,
-    /// A key or a value is no text.
+    /// A key or a value is not text.
     #[error("a frame holds bytes that are neither UTF-8 nor Shift-JIS")]
     NotText,
-    /// An item is no key with a value.
+    /// An item lacks its key or its value.
     #[error("an item of a frame has no key or no value")]
     NoKey,
 }
 
-/// Reads a frame: fields in their order, whatever that is; values may be empty, and a separator may
-/// end it. Names and news come as text; where their BASE64 is none, as they are.
+/// Reads a frame: fields in any order. Values may be empty, and a separator may end it. Names and news become
+/// text; if they are not BASE64, they stay as they are.
 ///
 /// # Errors
 /// [`FrameError`].
@@ -68,8 +68,8 @@ pub fn parse(frame: &[u8]) -> Result<Vec<Field>, FrameError> {
     Ok(fields)
 }
 
-/// The fields by which a frame is known when it is sent again: its number where it has one, else all that
-/// do not belong to the delivery, in the order of their names.
+/// The fields that identify a frame when it is sent again. They are its number if it has one, else all fields
+/// except those of the delivery, sorted by name.
 #[must_use]
 pub fn identity(fields: &[Field]) -> Vec<&Field> {
     let named = |name: &str| fields.iter().find(|field| field.name == name);
@@ -77,10 +77,10 @@ pub fn identity(fields: &[Field]) -> Vec<&Field> {
     if number.len() == NUMBER.len() && number.iter().all(|field| !field.value.is_empty()) {
         return number;
     }
-    let is_told = |field: &&Field| !OF_DELIVERY.contains(&field.name.as_str());
-    let mut told: Vec<&Field> = fields.iter().filter(is_told).collect();
-    told.sort_by(|one, other| one.name.cmp(&other.name));
-    told
+    let is_content = |field: &&Field| !OF_DELIVERY.contains(&field.name.as_str());
+    let mut content: Vec<&Field> = fields.iter().filter(is_content).collect();
+    content.sort_by(|one, other| one.name.cmp(&other.name));
+    content
 }
 
 /// Whether the broker says that it has sent a frame before.

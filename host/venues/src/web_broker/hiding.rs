@@ -1,5 +1,6 @@
-//! What the broker says, without the secrets that it may repeat: passwords, addresses of a session. Words
-//! are shown with a sign in the secret's place; a code is one, or is not shown.
+//! Redacts secrets that the broker may repeat: passwords, and addresses of a session.
+//!
+//! In words a sign replaces the secret. A text in the place of a code is shown only if it is a code.
 
 use domain::order_mapping::Field;
 use http_client::Secrets;
@@ -9,17 +10,17 @@ use crate::web_broker::encoding::to_cp932;
 use crate::web_broker::limits::CODE_CHARS_MAX;
 use crate::web_broker::transport::Answered;
 
-/// What stands in the place of a code that is none.
+/// Replaces a text that is not a code.
 pub const UNREADABLE_CODE: &str = "unreadable code";
-/// Codes of a frame, which dialects pass on in their words.
+/// Codes of a frame, which dialects put into their own texts.
 const CODES_OF_FRAMES: [&str; 3] = ["p_errno", "p_EXRC", "p_EPRC"];
 /// Words of a frame.
 const WORDS_OF_FRAMES: [&str; 1] = ["p_err"];
 
-/// Characters of the longest number that the broker has as a code, with its sign.
+/// Characters of the longest number among the broker's codes, with its sign.
 const NUMBER_CHARS_MAX: usize = 6;
 
-/// What is hidden. Nothing shows it.
+/// The secrets to redact. Nothing shows them.
 #[derive(Debug, Clone, Default)]
 pub struct Hidden(Secrets);
 
@@ -41,11 +42,12 @@ impl Hidden {
         *text = self.0.redacted(text);
     }
 
-    /// A code as it is: letters, digits and `-`, and no secret.
+    /// Leaves a code if it has letters, digits and `-` only and is no secret; else replaces it.
     fn code(&self, code: &mut String) {
         let is_code = code.len() <= CODE_CHARS_MAX
             && code.bytes().all(|letter| letter.is_ascii_alphanumeric() || letter == b'-');
-        // Short numbers are the broker's own codes, whatever a password is: they say what became of a request.
+        // Short numbers are the broker's own codes, even if they equal a password: they decide the outcome of a
+        // request.
         let is_number = code.len() <= NUMBER_CHARS_MAX
             && code.bytes().all(|letter| letter.is_ascii_digit() || letter == b'-');
         if !is_code || (!is_number && self.0.stands_in(code)) {
@@ -53,7 +55,7 @@ impl Hidden {
         }
     }
 
-    /// Hides what a frame of the stream repeats.
+    /// Redacts a frame of the stream.
     pub fn frame(&self, fields: &mut [Field]) {
         for field in fields {
             if CODES_OF_FRAMES.contains(&field.name.as_str()) {
@@ -64,7 +66,7 @@ impl Hidden {
         }
     }
 
-    /// Hides what an answer repeats. Fields that are neither words nor codes are data and stay.
+    /// Redacts an answer. Fields that are neither words nor codes are data and stay.
     pub(crate) fn answer(&self, answered: &mut Answered) {
         let answer = &mut answered.answer;
         self.code(&mut answer.errno);
@@ -85,9 +87,8 @@ impl From<&Secrets> for Hidden {
     }
 }
 
-/// How a secret stands in words that repeat a request: what is no ASCII is bytes in the broker's
-/// percent-encoding in an address, and numbers in JSON, in digits of either case. Spellings of ASCII are
-/// known to [`Secrets`].
+/// The spellings of a secret in words that repeat a request. Characters outside ASCII are percent-encoded bytes
+/// in an address, and numbers in JSON, with digits of either case. [`Secrets`] knows the spellings of ASCII.
 pub(crate) fn repeated(secret: &SecretString) -> Vec<SecretString> {
     let secret = secret.expose_secret();
     if secret.is_ascii() {

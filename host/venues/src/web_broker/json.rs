@@ -1,4 +1,4 @@
-//! JSON as the broker writes it: texts, records and lists, within limits, and each name once.
+//! JSON in the broker's form: texts, records and lists, within limits, each name once.
 
 use domain::order_mapping::Field;
 
@@ -7,20 +7,20 @@ use crate::web_broker::limits::JSON_DEPTH_MAX;
 /// A value of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// A text; numbers are the text in which they were sent.
+    /// A text; numbers are the text that was sent.
     Text(String),
-    /// `null`: within a row an empty text, in the place of a list none.
+    /// `null`: an empty text in a row, no list in place of a list.
     Null,
     /// A list.
     List(Vec<Value>),
-    /// A record, in its order.
+    /// A record, in order.
     Record(Vec<(String, Value)>),
 }
 
-/// Why a text is no answer.
+/// Why a text is not an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
-    /// No JSON, or it ends early.
+    /// It is not JSON, or it ends early.
     #[error("it is not JSON (byte {0})")]
     NotJson(usize),
     /// A name twice in one record.
@@ -29,7 +29,7 @@ pub enum JsonError {
     /// Nested too deeply.
     #[error("it is nested deeper than {JSON_DEPTH_MAX}")]
     TooDeep,
-    /// A list holds what is no record, or a record one of those that only lists hold.
+    /// A list has an item that is not a record, or a record has one that only lists may have.
     #[error("it holds more than texts and lists of records")]
     OtherForm,
 }
@@ -129,7 +129,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A text in quotes; control characters in it are taken as they are, because the broker sends such.
+    /// A text in quotes; control characters are taken, because the broker sends them.
     fn string(&mut self) -> Result<String, JsonError> {
         if self.peek() != Some(b'"') {
             return Err(self.wrong());
@@ -203,10 +203,10 @@ impl Reader<'_> {
     }
 }
 
-/// A record of texts as fields. A value that is none stands there as JSON, for whoever knows it.
+/// A record of texts as fields. A value that is not a text becomes JSON, for readers that know it.
 ///
 /// # Errors
-/// [`JsonError::OtherForm`] where the value is no record.
+/// [`JsonError::OtherForm`] if the value is not a record.
 pub fn fields(value: Value) -> Result<Vec<Field>, JsonError> {
     let Value::Record(fields) = value else {
         return Err(JsonError::OtherForm);

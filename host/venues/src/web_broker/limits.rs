@@ -1,5 +1,6 @@
-//! Every limit of what the web broker sends and is sent. What exceeds one is refused with an error that
-//! names it.
+//! Limits of what the web broker sends and gets.
+//!
+//! If one is exceeded, the error names it.
 
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ pub const ISSUES_MAX: usize = 100_000;
 /// Tables of price steps that masters may hold; there are about 30.
 pub const TICK_TABLES_MAX: usize = 1_000;
 
-/// Characters of a code of the broker's that is shown; its own have up to six.
+/// Characters of a broker's code that are shown; its own have up to six.
 pub const CODE_CHARS_MAX: usize = 12;
 
 /// Bytes of a frame of the stream of events.

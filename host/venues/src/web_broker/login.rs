@@ -1,4 +1,4 @@
-//! What a login gives: the addresses of a session, which are as good as its password.
+//! The login: credentials, and the addresses of a session, which are as good as its password.
 
 use std::fmt;
 
@@ -12,11 +12,11 @@ use zeroize::Zeroize as _;
 use crate::web_broker::addresses::{Addresses, Scheme};
 use crate::web_broker::release::LoginKind;
 
-/// The answer's fields with the addresses of a session.
+/// The answer's fields that are addresses of a session.
 const ADDRESSES: [&str; 5] =
     ["sUrlRequest", "sUrlMaster", "sUrlPrice", "sUrlEvent", "sUrlEventWebSocket"];
 
-/// What a login is made of. Nothing shows it.
+/// Credentials. Nothing shows them.
 pub enum Credentials {
     /// Of releases before v4r9.
     Password {
@@ -35,7 +35,7 @@ pub enum Credentials {
 }
 
 impl Credentials {
-    /// The texts that no other text may show.
+    /// The texts that must be redacted everywhere.
     pub(crate) fn texts(&self) -> Vec<&SecretString> {
         match self {
             Self::Password { user, password } => vec![user, password],
@@ -67,13 +67,13 @@ pub struct Login {
     pub account: String,
     /// Whether the login has a margin account (`sSinyouKouzaKubun`; only `0` says that it has none).
     pub has_margin: bool,
-    /// Names of the addresses that differ from those of the login before; empty at the first.
+    /// Names of the addresses that differ from those of the last login; empty at the first.
     pub changed: Vec<&'static str>,
     /// Whether no session came before it in this process.
     pub is_first: bool,
-    /// When the user logged in before, as the broker writes it (`YYYYMMDDHHMMSS`); may be empty.
+    /// Time of the user's last login, as the broker writes it (`YYYYMMDDHHMMSS`); may be empty.
     pub last_login: String,
-    /// From when on another release takes this one's place, as the broker writes it (`YYYYMMDD`); may be empty.
+    /// When another release replaces this one, as the broker writes it (`YYYYMMDD`); may be empty.
     pub next_release: String,
 }
 
@@ -100,26 +100,26 @@ pub enum LoginFailure {
         /// Its words.
         text: String,
     },
-    /// The addresses are encrypted for another key, or not at all.
+    /// The addresses are encrypted for another key, or not encrypted.
     #[error(
         "the private key does not fit: it cannot decrypt {0}; set the key whose public half the \
          broker has, with `kumiki key set web-broker-private-key --file KEY.pem`"
     )]
     KeyDoesNotFit(&'static str),
-    /// The broker has no such release (any more).
+    /// The broker has no such release, or has it no longer.
     #[error(
         "the broker has no login at this address (HTTP status 404): it has switched this version \
          off; set [web_broker] dialect to its present version, or update kumiki if that dialect is \
          missing"
     )]
     Retired,
-    /// The same, and the path of another release than the dialect's is the configuration's own.
+    /// The same, and the path of another release comes from the configuration.
     #[error(
         "the broker has no login at this address (HTTP status 404): base_url and [web_broker] \
          dialect have different versions; leave the path out of base_url"
     )]
     RetiredPath,
-    /// The credentials are of another kind than the login.
+    /// The credentials do not fit the kind of login.
     #[error("the login was not sent: this version of the broker takes another kind of credentials")]
     OtherCredentials,
     /// The session's layer failed (`p_errno`), as at night.
@@ -136,13 +136,13 @@ pub enum LoginFailure {
          them there, and log in here again"
     )]
     UnreadDocuments,
-    /// It gave an address that the rules refuse.
+    /// It gave an address that a rule refuses.
     #[error("the login is refused: {0}")]
     Forbidden(String),
     /// Nothing was sent.
     #[error("the login was not sent: {0}")]
     NotSent(String),
-    /// The broker's machine refuses the connection.
+    /// The broker's server refuses the connection.
     #[error("{0}")]
     Unreachable(String),
     /// Its outcome is unknown.
@@ -150,7 +150,7 @@ pub enum LoginFailure {
     Unknown(String),
 }
 
-/// The answer to a login. What it says is wiped when it is dropped, the addresses in clear among it.
+/// The answer to a login. Its texts are wiped when it is dropped, also the addresses.
 pub(crate) struct LoginAnswer(pub(crate) BrokerAnswer);
 
 impl Drop for LoginAnswer {
@@ -180,8 +180,8 @@ pub(crate) fn logout_request() -> BrokerRequest {
     BrokerRequest { id: "CLMAuthLogoutRequest".to_owned(), ..Default::default() }
 }
 
-/// Puts the addresses of a session in the place of what was encrypted; the error names the field that the key
-/// does not fit. Without a session there are none.
+/// Replaces the encrypted addresses of a session by their texts. The error names the field that the key does
+/// not fit. Without a session there are no addresses.
 pub(crate) fn decrypt(answer: &mut BrokerAnswer, key: &PrivateKey) -> Result<(), &'static str> {
     if !answer.errno.is_empty() || found(answer, "sResultCode") != "0" {
         return Ok(());
@@ -192,7 +192,7 @@ pub(crate) fn decrypt(answer: &mut BrokerAnswer, key: &PrivateKey) -> Result<(),
         let encrypted = STANDARD.decode(field.value.trim()).map_err(|_| name)?;
         let bytes = key.decrypt(&encrypted).ok_or(name)?;
         let text = std::str::from_utf8(&bytes).map_err(|_| name)?;
-        // The vendor's own tools leave both.
+        // The vendor's own tools leave both in the file.
         text.trim_start_matches('\u{feff}')
             .trim_end_matches(['\r', '\n'])
             .clone_into(&mut field.value);
@@ -223,7 +223,7 @@ pub(crate) fn read(
             return Err(LoginFailure::Refused { code, text });
         }
     }
-    // The flag is not always set where there are no addresses.
+    // The flag is not always set when the addresses are missing.
     if text("sKinsyouhouMidokuFlg") == "1" || text("sUrlRequest").is_empty() {
         return Err(LoginFailure::UnreadDocuments);
     }
@@ -254,7 +254,7 @@ fn found<'a>(answer: &'a BrokerAnswer, name: &str) -> &'a str {
 }
 
 impl Session {
-    /// Every address, with the broker's name of it.
+    /// Every address, with the broker's name for it.
     pub(crate) fn named(&self) -> [(&'static str, &SecretString); 5] {
         [
             ("sUrlRequest", &self.request),
@@ -274,8 +274,8 @@ impl Session {
     }
 }
 
-/// What no text may show of the answer to a login, even to one that is refused: the addresses, and the parts
-/// of their paths that are long enough to be secret by themselves.
+/// Texts that must be redacted after the answer to a login, even to a refused one. They are the addresses, and
+/// the parts of their paths that are long enough to be secret.
 pub(crate) fn secrets_of(answer: &BrokerAnswer) -> Vec<SecretString> {
     let mut secrets = Vec::new();
     let addresses = answer.fields.iter().filter(|field| field.name.starts_with("sUrl"));

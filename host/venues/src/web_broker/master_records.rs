@@ -1,13 +1,14 @@
-//! Records of the masters in the bytes of a stream: each ends with its `}`, and nothing but that tells
-//! them apart.
+//! Cuts the stream of masters into records.
+//!
+//! Only its closing `}` ends a record: commas, brackets and blanks between records may be there or not.
 
 use crate::web_broker::encoding::leads;
 use crate::web_broker::limits::MASTER_RECORD_BYTES_MAX;
 
-/// Cuts a stream into records, whatever pieces it comes in.
+/// Cuts a stream that comes in pieces of any size into records.
 #[derive(Debug, Default)]
 pub struct Records {
-    /// Of the record that is not yet whole.
+    /// The bytes of a record that is not complete.
     begun: Vec<u8>,
     depth: usize,
     is_text: bool,
@@ -15,19 +16,19 @@ pub struct Records {
     is_skipped: bool,
 }
 
-/// Why a stream is none of records.
+/// Why a stream does not consist of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// A record without end.
     #[error("a record of the masters has more than {MASTER_RECORD_BYTES_MAX} bytes")]
     TooLong,
-    /// Something else stands between records.
+    /// Other bytes are between records.
     #[error("the masters are not records")]
     NoRecord,
 }
 
 impl Records {
-    /// Takes the next bytes and gives every record that they end to `found`, until that says to stop.
+    /// Takes the next bytes, and calls `found` for every record that they complete, until it returns false.
     ///
     /// # Errors
     /// [`RecordError`].
@@ -52,7 +53,7 @@ impl Records {
                 continue;
             }
             match byte {
-                // The second byte of a character may look like a brace or a backslash.
+                // The second byte of a character may equal a brace or a backslash.
                 _ if leads(byte) => self.is_skipped = true,
                 b'\\' if self.is_text => self.is_skipped = true,
                 b'"' => self.is_text = !self.is_text,

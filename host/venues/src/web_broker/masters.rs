@@ -12,15 +12,15 @@ use crate::web_broker::request::date;
 use crate::web_broker::ticks::Ticks;
 use crate::web_broker::transport::{Answered, CallFailure, Transport, failure};
 
-/// Business days after today that the date master tells.
+/// Business days after today in the date master.
 const NEXT_DAYS: usize = 10;
 /// Bands of a table of price steps.
 const BANDS: usize = 20;
 /// The Tokyo market.
 const TOKYO: &str = "00";
-/// `sYusenSizyou` of an issue that is listed nowhere.
+/// `sYusenSizyou` of an issue that is not listed.
 const NOT_LISTED: &str = "9";
-/// What the name of a question for one master begins with, from release v4r10 on.
+/// Prefix of the request for one master, from release v4r10 on.
 pub(crate) const MASTER_QUESTION: &str = "CLMStkGet";
 
 /// Why there are no masters. No text holds a secret.
@@ -29,15 +29,15 @@ pub enum MastersError {
     /// There is no session.
     #[error("not logged in")]
     NotLoggedIn,
-    /// Neither the stream nor single requests gave them.
+    /// Neither the stream nor single requests gave masters.
     #[error("no masters: {stream}; then, one by one: {direct}")]
     Unavailable {
-        /// What became of the stream.
+        /// Why the stream failed.
         stream: String,
-        /// What became of the single requests.
+        /// Why the single requests failed.
         direct: String,
     },
-    /// The single requests of a release without the stream did not give them.
+    /// The single requests of a release without the stream failed.
     #[error("no masters: {0}")]
     Single(String),
 }
@@ -45,14 +45,14 @@ pub enum MastersError {
 /// The masters of a day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Masters {
-    /// The Japanese date on which they were asked for.
+    /// The Japanese date of the request.
     #[serde(with = "one_date")]
     pub date: JstDate,
-    /// Business days; `None` where the broker did not tell them.
+    /// Business days; `None` if the broker did not send them.
     pub days: Option<BusinessDays>,
     issues: BTreeMap<String, Issue>,
     ticks: BTreeMap<u32, Ticks>,
-    /// What the broker said of itself when they came; it is not kept on the disk.
+    /// The broker's status when the masters came; it is not stored on the disk.
     #[serde(skip)]
     system_status: Option<String>,
 }
@@ -63,7 +63,7 @@ pub struct BusinessDays {
     /// The broker's business day (`sTheDay`).
     #[serde(with = "one_date")]
     pub today: JstDate,
-    /// Those that follow (`sYokuEigyouDay_1` to `_10`), in order.
+    /// The days that follow (`sYokuEigyouDay_1` to `_10`), in order.
     #[serde(with = "dates")]
     pub next: Vec<JstDate>,
 }
@@ -75,11 +75,11 @@ pub struct Issue {
     pub symbol: String,
     /// Its name in Japanese.
     pub name: String,
-    /// Shares of a lot (`sBaibaiTani`), above 0; 1 where the broker does not tell lots and judges them itself.
+    /// Shares of a lot (`sBaibaiTani`), above 0. It is 1 if the broker sends no lots and checks them itself.
     pub lot: Quantity,
-    /// Highest price of the day (`sNehabaMax`), where there is one.
+    /// Highest price of the day (`sNehabaMax`), if there is one.
     pub upper_limit: Option<Price>,
-    /// Lowest price of the day (`sNehabaMin`), where there is one.
+    /// Lowest price of the day (`sNehabaMin`), if there is one.
     pub lower_limit: Option<Price>,
     /// Number of its table of price steps (`sYobineTaniNumber`); 0 where it is unknown.
     pub ticks: u32,
@@ -98,20 +98,20 @@ impl Masters {
         !self.issues.is_empty()
     }
 
-    /// How many issues there are.
+    /// The number of issues.
     #[must_use]
     pub fn issue_count(&self) -> usize {
         self.issues.len()
     }
 
-    /// The price steps of an issue; `None` where the broker did not tell them.
+    /// The price steps of an issue; `None` if the broker did not send them.
     #[must_use]
     pub fn ticks(&self, issue: &Issue) -> Option<&Ticks> {
         self.ticks.get(&issue.ticks)
     }
 
-    /// Whether the broker said that it is open (`CLMSystemStatus`: 1) or closed (0) when the masters came
-    /// from it; `None` where it did not say, and for masters from the disk.
+    /// Whether the broker was open (`CLMSystemStatus`: 1) or closed (0) when the masters came from it. `None`
+    /// if it did not say, and for masters from the disk.
     #[must_use]
     pub fn system_is_open(&self) -> Option<bool> {
         match self.system_status.as_deref()? {
@@ -121,7 +121,7 @@ impl Masters {
         }
     }
 
-    /// Whether nothing is missing, so that a whole day can go by them.
+    /// Whether nothing is missing, so that they can be used for a whole day.
     pub(crate) fn is_whole(&self) -> bool {
         self.days.is_some() && self.has_issues() && !self.ticks.is_empty()
     }
@@ -130,12 +130,12 @@ impl Masters {
 /// Collects records in any order.
 #[derive(Debug)]
 pub(crate) struct Collector {
-    /// Whether the master of issues tells lots that are right.
+    /// Whether the lots in the master of issues are right.
     has_lots: bool,
     days: Option<BusinessDays>,
     names: BTreeMap<String, (String, Quantity)>,
     markets: BTreeMap<String, Market>,
-    /// By number, with the day from which each holds.
+    /// By number, with the first day of each.
     ticks: BTreeMap<u32, (JstDate, Ticks)>,
     system_status: Option<String>,
     /// Records that could not be read.
@@ -150,7 +150,7 @@ struct Market {
 }
 
 impl Collector {
-    /// Has taken nothing yet.
+    /// A collector without records.
     pub(crate) fn new(has_lots: bool) -> Self {
         Self {
             has_lots,
@@ -163,7 +163,7 @@ impl Collector {
         }
     }
 
-    /// Takes a record of a kind. One that cannot be read is counted: its issue is then unknown.
+    /// Takes a record of a kind. An unreadable record is counted, and its issue is then unknown.
     pub(crate) fn take(&mut self, kind: &str, record: &[Field], today: JstDate) {
         let taken = match kind {
             "CLMDateZyouhou" => self.take_days(record),
@@ -199,7 +199,7 @@ impl Collector {
     fn take_name(&mut self, record: &[Field]) -> Option<()> {
         let symbol = symbol(record)?;
         let lot: u64 = match self.has_lots {
-            // What is no longer traded may have no lot.
+            // An issue that is no longer traded may have no lot.
             true => field(record, "sBaibaiTani")?.trim().parse().ok().filter(|lot| *lot > 0)?,
             false => 1,
         };
@@ -245,7 +245,7 @@ impl Collector {
         let mut bands = Vec::new();
         for band in 1..=BANDS {
             let (up_to, step) = (price("sKizunPrice", band)?, price("sYobineTanka", band)?);
-            // What is not used is filled with zeroes.
+            // Unused bands are filled with zeroes.
             if up_to.units() == 0 {
                 break;
             }
@@ -258,7 +258,7 @@ impl Collector {
         Some(())
     }
 
-    /// The masters of what was collected: an issue is one that is in both masters.
+    /// The collected masters: an issue must be in both masters.
     pub(crate) fn masters(self, today: JstDate) -> Masters {
         if self.unread > 0 {
             tracing::warn!(
@@ -289,7 +289,7 @@ fn symbol(record: &[Field]) -> Option<String> {
     is_symbol.then(|| symbol.to_owned())
 }
 
-/// Asks the broker: the stream of all, else one by one.
+/// Loads the masters from the broker: by the stream of all, else one by one.
 pub(crate) async fn ask(
     transport: &mut Transport,
     today: JstDate,
@@ -310,16 +310,16 @@ pub(crate) async fn ask(
     direct.map_err(|direct| MastersError::Unavailable { stream, direct })
 }
 
-/// All masters in one answer that does not end, but says when it is complete.
+/// Loads all masters by one answer that does not end, but says when it is complete.
 async fn stream(transport: &mut Transport, today: JstDate) -> Result<Masters, String> {
     let request = BrokerRequest { id: "CLMEventDownload".to_owned(), ..Default::default() };
-    let told = |failure: CallFailure| failure.to_string();
-    let address = transport.master_address(&request).map_err(told)?;
+    let text_of = |failure: CallFailure| failure.to_string();
+    let address = transport.master_address(&request).map_err(text_of)?;
     let opened = transport.http.open(&address, MASTERS_BYTES_MAX, MASTERS_TIME).await;
-    let mut body = opened.map_err(|error| told(failure(&error)))?;
+    let mut body = opened.map_err(|error| text_of(failure(&error)))?;
     let (mut records, mut collector) = (Records::default(), Collector::new(true));
     let mut ended = None;
-    while let Some(piece) = body.chunk().await.map_err(|error| told(failure(&error)))? {
+    while let Some(piece) = body.chunk().await.map_err(|error| text_of(failure(&error)))? {
         let taken = records.take(&piece, |record| {
             ended = take_record(transport, record, &mut collector, today);
             ended.is_none()
@@ -334,7 +334,7 @@ async fn stream(transport: &mut Transport, today: JstDate) -> Result<Masters, St
     Err("the stream of the masters ended before it was complete".to_owned())
 }
 
-/// Takes a record; says how the stream ends where this one ends it.
+/// Takes a record; returns how the stream ends if this record ends it.
 fn take_record(
     transport: &Transport,
     record: &[u8],
@@ -358,8 +358,8 @@ fn take_record(
     }
 }
 
-/// One question for each master, one after the other: all that there is from release v4r10 on. The vendor says
-/// that its lots are wrong there, so it judges quantities itself.
+/// Loads each master by a request of its own, the only way from release v4r10 on. The vendor says that its lots
+/// are wrong there, so it checks quantities itself.
 async fn single(transport: &mut Transport, today: JstDate) -> Result<Masters, String> {
     let mut collector = Collector::new(false);
     for (name, is_needed) in [
@@ -388,14 +388,14 @@ async fn single_one(transport: &mut Transport, name: &str) -> Result<Vec<Vec<Fie
     if !answer.errno.is_empty() {
         return Err(format!("{name}: p_errno {}: {}", answer.errno, answer.error_text));
     }
-    // The vendor's documents say the second name of the list of days, its service the first.
+    // The vendor's documents have the second name of the list of days, its service the first.
     let list =
         lists.remove(&format!("aCLMStk{name}")).or_else(|| lists.remove(&format!("aCLM{name}")));
     list.ok_or_else(|| format!("{name}: the answer does not hold it"))
 }
 
-/// One request for each master, in the form of the vendor's samples (`CLMMfdsGetMasterData`): the answer
-/// holds a list under the name of the records. Price steps cannot be had so: orders with prices fail then.
+/// Loads each master by a request in the form of the vendor's samples (`CLMMfdsGetMasterData`). The answer has
+/// a list with the name of the records. Price steps are missing there, so orders with prices fail.
 async fn direct(transport: &mut Transport, today: JstDate) -> Result<Masters, String> {
     let next = (1..=NEXT_DAYS).map(|number| format!("sYokuEigyouDay_{number}"));
     let days = ["sDayKey".to_owned(), "sTheDay".to_owned()].into_iter().chain(next);

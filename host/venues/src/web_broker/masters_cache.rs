@@ -1,5 +1,7 @@
-//! A day's masters on the disk: one file for each server, whole or not at all, with a first line that
-//! says what it is. What does not fit, or is of another day, is not used and is no error.
+//! The cache of a day's masters on the disk.
+//!
+//! There is one file for each server, complete or absent, whose first line identifies it. A file that does not
+//! fit, or is of another day, is ignored without an error.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -16,7 +18,7 @@ use crate::web_broker::transport::Transport;
 const FORM: u32 = 1;
 
 fn path(transport: &Transport) -> PathBuf {
-    // A port has a colon before it, and an IPv6 address has more.
+    // A port has a colon before it, and an IPv6 address has several.
     let server = transport.addresses.server().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     transport.config.cache_dir.join(format!("web_broker_masters_{server}.json"))
 }
@@ -25,7 +27,7 @@ fn head(server: &str, date: JstDate, json: &[u8]) -> String {
     format!("kumiki-masters {FORM} {server} {date} {:016x}\n", xxh3_64(json))
 }
 
-/// Today's masters, where they are there and undamaged.
+/// Today's masters, if the file is there and undamaged.
 pub(crate) fn load(transport: &Transport, today: JstDate) -> Option<Masters> {
     let mut bytes = Vec::new();
     let most = MASTERS_BYTES_MAX as u64 + 1;
@@ -44,7 +46,7 @@ pub(crate) fn load(transport: &Transport, today: JstDate) -> Option<Masters> {
     (masters.date == today).then_some(masters)
 }
 
-/// Keeps the masters for the rest of the day. Without the file they are asked for again.
+/// Stores the masters for the rest of the day. Without the file they are requested again.
 pub(crate) fn store(transport: &Transport, masters: &Masters) {
     let kept = || -> std::io::Result<()> {
         let json = serde_json::to_vec(masters)?;

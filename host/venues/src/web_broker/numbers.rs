@@ -1,9 +1,8 @@
-//! Request numbers: strictly rising, across logins, restarts, `kill -9` and clocks that step back
-//! (specification 4, P6).
+//! Request numbers, which rise across logins, restarts, `kill -9` and clocks that are set back.
 //!
-//! The file has two places of 32 bytes that are written in turn, each with a checksum, and each number
-//! is on the disk before it is used. A write that was cut damages the place it was for, whose number was
-//! then never used, and leaves the other.
+//! Specification 4, P6. The file has two places of 32 bytes that are written in turn, each with a checksum.
+//! Each number is on the disk before it is used. A write that was cut damages its own place, whose number was
+//! then never used, and leaves the other place.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -18,8 +17,8 @@ use crate::web_broker::limits::REQUEST_NUMBER_MAX;
 
 /// Bytes of one place: `p_no `, ten digits, a blank, fifteen digits of the checksum, a line end.
 const PLACE_BYTES: usize = 32;
-/// How far numbers jump where one of the places is damaged: more than a day's seconds, so that they rise
-/// even if it was the newer one and the clock was set back since.
+/// How far numbers jump if one of the places is damaged. It is more than a day's seconds. So they rise even if
+/// it was the newer place and the clock was set back since.
 const DAMAGE_GAP: u64 = 100_000;
 
 /// Why there is no request number.
@@ -30,7 +29,7 @@ pub enum NumbersError {
     File {
         /// Where it is.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         cause: io::Error,
     },
     /// Another process has it.
@@ -40,10 +39,10 @@ pub enum NumbersError {
         .0.display()
     )]
     Taken(PathBuf),
-    /// It is another user's.
+    /// It belongs to another user.
     #[error("the file of the request numbers, {}, belongs to another user; run kumiki as that user", .0.display())]
     NotOwn(PathBuf),
-    /// It holds something else.
+    /// Its content is not request numbers.
     #[error(
         "the file of the request numbers, {}, is damaged, and the broker refuses numbers that do \
          not rise; check that the clock is right, then remove the file; numbers begin at the \
@@ -61,15 +60,15 @@ pub struct RequestNumbers {
     file: File,
     path: PathBuf,
     last: u64,
-    /// The place that is written next.
+    /// The place for the next write.
     next_place: usize,
 }
 
 impl RequestNumbers {
-    /// Opens the file, or makes it, and keeps it from other processes.
+    /// Opens the file, or makes it, and locks out other processes.
     ///
     /// # Errors
-    /// [`NumbersError`]; nothing that is no file of ours is ever written.
+    /// [`NumbersError`]; a file that is not ours is never written.
     pub fn open(path: &Path) -> Result<Self, NumbersError> {
         let failed = |cause| NumbersError::File { path: path.to_owned(), cause };
         fs::create_dir_all(atomic_file::folder_of(path)).map_err(failed)?;
@@ -93,11 +92,11 @@ impl RequestNumbers {
         Ok(Self { file: lock, path: path.to_owned(), last, next_place })
     }
 
-    /// The next number: above all before it, and not below the seconds since 1970. It is on the disk
+    /// The next number: above all numbers before it, and not below the seconds since 1970. It is on the disk
     /// when this returns.
     ///
     /// # Errors
-    /// [`NumbersError`]; the number was not used then, and will not be.
+    /// [`NumbersError`]; the number is not used then.
     pub fn take(&mut self) -> Result<u64, NumbersError> {
         self.take_at(wall_now().millis() / 1_000)
     }
@@ -107,7 +106,7 @@ impl RequestNumbers {
         if number > REQUEST_NUMBER_MAX {
             return Err(NumbersError::NoMore);
         }
-        // Whatever becomes of the write, this number is spent.
+        // This number is spent, even if the write fails.
         self.last = number;
         let at = (self.next_place * PLACE_BYTES) as u64;
         let place = written(number);
@@ -146,7 +145,7 @@ fn read(place: &[u8]) -> Option<u64> {
     (written(number) == place).then_some(number)
 }
 
-/// Makes the file where there is none: whole or not at all, so that one that is short is damaged.
+/// Makes the file if there is none. The file is complete or absent, so a short file is damaged.
 fn begin(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}

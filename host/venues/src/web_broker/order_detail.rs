@@ -1,26 +1,27 @@
-//! What the details of an order (`CLMOrderListDetail`) say of the order itself, beside its fills: a host that tells
-//! fills from them holds them against the order that it asked for.
+//! Reads the order's own data in its details (`CLMOrderListDetail`), beside the fills.
+//!
+//! Before it reports fills from details, the desk checks these data against the order of its request.
 
 use domain::{OrderSide, Quantity};
 
 use crate::web_broker::account::{optional, text};
 use crate::web_broker::transport::Answered;
 
-/// What details say of their order, each where they say it.
+/// Data of an order in its details, each if it is there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OrderDetail {
     /// `7203` (`sIssueCode`).
     pub symbol: Option<String>,
-    /// Its side (`sOrderBaibaiKubun`); none of what settles a margin position with shares or cash.
+    /// Its side (`sOrderBaibaiKubun`); `None` if it settles a margin position with shares or cash.
     pub side: Option<OrderSide>,
-    /// Shares filled in all (`sYakuzyouSuryou`).
+    /// Total shares filled (`sYakuzyouSuryou`).
     pub filled: Option<Quantity>,
 }
 
-/// Reads what details say of their order.
+/// Reads the order's data in its details.
 ///
 /// # Errors
-/// What is there and is none.
+/// A field that is there and cannot be read.
 pub fn read_order_detail(answered: &Answered) -> Result<OrderDetail, String> {
     let fields = &answered.answer.fields;
     let side = match text(fields, "sOrderBaibaiKubun").ok().as_deref() {

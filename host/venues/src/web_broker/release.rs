@@ -1,31 +1,31 @@
-//! The releases of the vendor's version 4: where each is, how a login begins, how masters are asked for.
+//! The releases of the vendor's version 4: their paths, kinds of login and requests for masters.
 
 use http_client::{Url, is_loopback};
 
-/// The dialect of servers on this machine, where no other is asked for.
+/// The default dialect for servers on this machine.
 const LOCAL_DIALECT: &str = "web-broker-spec";
-/// The dialect of the vendor's hosts, where no other is asked for: its present release.
+/// The default dialect for the vendor's hosts: its present release.
 const VENDORS_DIALECT: &str = "web-broker-v4r10";
-/// The release without which a dialect's name says another one: that of the specification.
+/// The release of a dialect whose name has none: that of the specification.
 const SPECIFICATION: u32 = 8;
-/// The first whose login is by a key.
+/// The first release whose login is by a key.
 const FIRST_WITH_KEYS: u32 = 9;
-/// The first that has no stream of all masters.
+/// The first release without a stream of all masters.
 const FIRST_WITHOUT_STREAM: u32 = 10;
 
-/// The dialect in which a server is spoken to where no other is asked for (specification 4, P1).
+/// The default dialect of a server (specification 4, P1).
 #[must_use]
 pub fn usual_dialect(base_url: Option<&str>) -> &'static str {
     let url = base_url.and_then(|text| Url::parse(text).ok());
     if url.is_some_and(|url| is_loopback(&url)) { LOCAL_DIALECT } else { VENDORS_DIALECT }
 }
 
-/// What a login is made of.
+/// The kind of credentials for a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoginKind {
-    /// A name and a password; the addresses come in clear.
+    /// A name and a password; the addresses are not encrypted.
     Password,
-    /// An authentication id; the addresses come encrypted for a private key.
+    /// An authentication id; the addresses are encrypted for a private key.
     Key,
 }
 
@@ -34,13 +34,13 @@ pub enum LoginKind {
 pub(crate) struct Release(u32);
 
 impl Release {
-    /// That of a dialect, which ends its name: `web-broker-v4r10`.
+    /// The release at the end of a dialect's name: `web-broker-v4r10`.
     pub(crate) fn of_dialect(name: &str) -> Self {
         let number = name.rsplit_once("-v4r").and_then(|(_, number)| number.parse().ok());
         Self(number.unwrap_or(SPECIFICATION))
     }
 
-    /// That of a path, `/e_api_v4r10/`; none where it is of another form.
+    /// The release of a path, `/e_api_v4r10/`; `None` if the path has another form.
     pub(crate) fn of_path(path: &str) -> Option<Self> {
         let number = path.strip_prefix("/e_api_v4r")?.strip_suffix('/')?.parse().ok()?;
         Some(Self(number)).filter(|release| release.path() == path)
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_paths_tell_the_release() {
+    fn names_and_paths_have_the_release() {
         for (name, path, login) in [
             ("web-broker-spec", "/e_api_v4r8/", LoginKind::Password),
             ("web-broker-v4r8", "/e_api_v4r8/", LoginKind::Password),

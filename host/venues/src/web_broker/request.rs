@@ -1,4 +1,4 @@
-//! Requests as the broker reads them: one JSON record, which is the whole query of an address.
+//! Requests in the broker's form: one JSON record, which is the whole query of an address.
 
 use domain::order_mapping::{BrokerRequest, Field};
 use domain::time::NANOS_PER_SECOND;
@@ -10,7 +10,7 @@ use crate::web_broker::encoding::{percent_encode, to_cp932};
 use crate::web_broker::json::quoted;
 use crate::web_broker::limits::REQUEST_BYTES_MAX;
 
-/// How answers are asked for: with line ends, and with names instead of numbers.
+/// The requested form of answers: with line ends, and with names instead of numbers.
 const FORMAT: &str = "5";
 
 /// Why a request cannot be sent. The text shows no value.
@@ -36,7 +36,7 @@ pub enum RequestError {
     },
 }
 
-/// A request that can be sent, but for what is known only then.
+/// A request that is ready, except for its number and time.
 pub(crate) struct Prepared {
     id: String,
     /// Wiped when it is dropped, because a field may be a password.
@@ -44,12 +44,12 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Encodes everything but number and time: fields, password field, lists, the wished format.
+    /// Encodes everything except number and time: fields, password field, lists, and the requested form.
     pub(crate) fn new(
         request: &BrokerRequest,
         second_password: Option<&SecretString>,
     ) -> Result<Self, RequestError> {
-        // It has room for all from the beginning: one that grows leaves parts behind.
+        // It has its full capacity from the beginning: growth would leave copies behind.
         let mut rest = Zeroizing::new(String::with_capacity(REQUEST_BYTES_MAX));
         encode("sCLMID", &format!(",\"sCLMID\":{}", quoted(&request.id)), &mut rest)?;
         for field in &request.fields {
@@ -86,7 +86,7 @@ impl Prepared {
     /// The query of the address: number and time first.
     pub(crate) fn query(&self, number: u64, now: TsNanos) -> SecretString {
         let head = format!("{{\"p_no\":\"{number}\",\"p_sd_date\":\"{}\"", sent_at(now));
-        // Of the right size at once: a text that is cut to it leaves a copy.
+        // Of the right size at once: a text that grows or shrinks leaves a copy.
         SecretString::from([percent_encode(head.as_bytes()).as_str(), &self.rest].concat())
     }
 }
@@ -113,7 +113,7 @@ pub fn sent_at(now: TsNanos) -> String {
     format!("{}-{hour:02}:{minute:02}:{second:02}.{millis:03}", date.format("%Y.%m.%d"))
 }
 
-/// A date as the broker writes it, `YYYYMMDD`; `None` where it is none or all zeroes.
+/// A date in the broker's form, `YYYYMMDD`; `None` if it is not one, or all zeroes.
 #[must_use]
 pub fn date(text: &str) -> Option<JstDate> {
     let is_date = text.len() == 8 && text.bytes().all(|digit| digit.is_ascii_digit());

@@ -1,5 +1,6 @@
-//! Price steps as the broker's master tells them (specification 4, P35): data decides, never a table
-//! of ours, because the exchange changes its rules.
+//! Price steps from the broker's master (specification 4, P35).
+//!
+//! There is no table of our own, because the exchange changes its rules.
 
 use domain::Price;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ impl Ticks {
     /// A table of bands: the highest price of each, which belongs to it, and its step.
     ///
     /// # Errors
-    /// Why it is no table: empty, not rising, or a step that is not above zero.
+    /// Why it is not a table: empty, not rising, or a step that is not above zero.
     pub fn new(bands: Vec<(Price, Price)>) -> Result<Self, String> {
         if bands.is_empty() {
             return Err("a table of price steps is empty".to_owned());
@@ -34,14 +35,14 @@ impl Ticks {
         &self.bands
     }
 
-    /// The step at a price. A band's highest price belongs to it; above the last band its step counts.
+    /// The step at a price. A band's highest price belongs to it; above the last band the last step applies.
     #[must_use]
     pub fn tick_at(&self, price: Price) -> Price {
         let band = self.bands.iter().find(|(up_to, _)| price <= *up_to).or(self.bands.last());
         band.map_or(Price::from_yen(1), |(_, step)| *step)
     }
 
-    /// The highest price on the grid that is not above `price`; 0 where there is none above 0.
+    /// The highest price on the grid that is not above `price`; 0 if there is none above 0.
     #[must_use]
     pub fn floor(&self, price: Price) -> Price {
         let units = price.units().max(0);

@@ -1,4 +1,4 @@
-//! The session with the web broker: one request in flight, each sent once, and what becomes of it.
+//! The session with the web broker: one request under way, each sent once, and its outcome.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,27 +23,27 @@ use crate::web_broker::release::{LoginKind, Release};
 use crate::web_broker::request::{self, Prepared};
 use crate::web_broker::{WebBrokerConfig, masters_cache};
 
-/// Name of the file with the request numbers, in the folder for it.
+/// Name of the file of request numbers, in its folder.
 pub const NUMBERS_FILE: &str = "web_broker_p_no";
 
-/// Why there is no transport.
+/// Why a transport cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
     /// The address is refused.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// There are no request numbers.
+    /// The request numbers cannot be used.
     #[error(transparent)]
     Numbers(#[from] NumbersError),
-    /// There is no HTTP.
+    /// HTTP cannot be used.
     #[error("{0}")]
     Http(String),
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Called {
-    /// Its number; `None` where it got none. It belongs into the audit log only (specification 4, P6).
+    /// Its number; `None` if it got none. It belongs in the audit log only (specification 4, P6).
     pub p_no: Option<u64>,
     /// The answer, or why there is none.
     pub result: Result<Answered, CallFailure>,
@@ -63,18 +63,18 @@ impl fmt::Debug for Called {
 pub struct Answered {
     /// Its texts, without the number and the times; `errno` is empty for `0`.
     pub answer: BrokerAnswer,
-    /// Its lists by name; the broker's `""` is an empty one. Whatever else stands in the place of a list is none,
-    /// so that it proves no absence. A row that is no record has no fields.
+    /// Its lists by name; the broker's `""` is an empty one. Any other value is not a list, so that it proves
+    /// no absence. A row that is not a record has no fields.
     pub lists: BTreeMap<String, Vec<Vec<Field>>>,
 }
 
 /// Why a request has no answer. No text holds a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallFailure {
-    /// Surely nothing was sent.
+    /// Certainly nothing was sent.
     #[error("not sent: {0}")]
     NotSent(String),
-    /// The broker's machine refuses the connection: nothing was sent (specification 4, P32).
+    /// The broker's server refuses the connection: nothing was sent (specification 4, P32).
     #[error("not sent: {0}")]
     Refused(String),
     /// The request may have arrived, and its outcome is unknown (specification 4, P18).
@@ -85,25 +85,25 @@ pub enum CallFailure {
     NotLoggedIn,
 }
 
-/// The session with the web broker. Its methods take it whole, so that one request is in flight.
+/// The session with the web broker. Its methods take `&mut self`, so that only one request is under way.
 pub struct Transport {
     pub(crate) addresses: Addresses,
     numbers: RequestNumbers,
     pub(crate) http: OneAttempt,
     decodes_answers: bool,
     session: Option<Session>,
-    /// The session before the one that is or was.
+    /// The session before the present or last one.
     last_session: Option<Session>,
-    /// A secret of the caller's that no answer shows.
+    /// A secret of the caller's that is redacted in answers.
     also_hidden: Option<SecretString>,
-    /// The broker's notice of another release that was told already.
+    /// The announced release that was reported already.
     reported_release: String,
     pub(crate) config: WebBrokerConfig,
 }
 
 impl Transport {
-    /// Prepares for a login: judges the address and opens the request numbers. `decodes_answers` is the
-    /// dialect's word whether answers are percent-encoded (specification 4, P5).
+    /// Prepares for a login: checks the address and opens the request numbers. `decodes_answers` comes from the
+    /// dialect: whether answers are percent-encoded (specification 4, P5).
     ///
     /// # Errors
     /// [`TransportError`], in one line.
@@ -127,19 +127,19 @@ impl Transport {
         })
     }
 
-    /// Where the broker is asked.
+    /// The allowed addresses.
     #[must_use]
     pub fn addresses(&self) -> &Addresses {
         &self.addresses
     }
 
-    /// Keeps a secret out of what the next answers show, or, with none, no longer. The second password is
-    /// one as long as it is held, also in answers to requests that do not take it.
+    /// Redacts a secret in the next answers; `None` ends that. The second password is one while it is held,
+    /// also in answers to requests without it.
     pub fn also_hide(&mut self, secret: Option<SecretString>) {
         self.also_hidden = secret;
     }
 
-    /// Whether there is a session, as far as is known here.
+    /// Whether there is a session, as far as this side knows.
     #[must_use]
     pub fn is_logged_in(&self) -> bool {
         self.session.is_some()
@@ -148,7 +148,7 @@ impl Transport {
     /// Begins a session (`CLMAuthLoginRequest`), which ends the one before. Its addresses stay inside.
     ///
     /// # Errors
-    /// [`LoginFailure`]. The session before is kept only where nothing was sent.
+    /// [`LoginFailure`]. The session before goes on only if nothing was sent.
     pub async fn login(&mut self, credentials: &Credentials) -> Result<Login, LoginFailure> {
         let kind = match credentials {
             Credentials::Password { .. } => LoginKind::Password,
@@ -171,7 +171,7 @@ impl Transport {
             if let Credentials::Key { private_key, .. } = credentials {
                 fits = login::decrypt(&mut answered.answer, private_key);
             }
-            // Those of a login that is refused, too.
+            // Also those of a refused login.
             for secret in login::secrets_of(&answered.answer) {
                 self.http.hide(&secret);
             }
@@ -226,7 +226,7 @@ impl Transport {
         Ok(login)
     }
 
-    /// Ends the session (`CLMAuthLogoutRequest`), as well as that goes: it is gone here in any case.
+    /// Ends the session (`CLMAuthLogoutRequest`). On this side it is gone even if the request fails.
     ///
     /// # Errors
     /// [`CallFailure`], for the log.
@@ -236,7 +236,7 @@ impl Transport {
         called.result.map(drop)
     }
 
-    /// Asks the broker anything that goes to `sUrlRequest`: orders, lists, balances.
+    /// Sends a request to `sUrlRequest`: orders, lists, balances.
     pub async fn call(
         &mut self,
         request: &BrokerRequest,
@@ -246,7 +246,7 @@ impl Transport {
         self.ask(request, second_password, session).await
     }
 
-    /// The same for a question that takes no password, whose answer is waited for no longer than so.
+    /// The same for a request without a password, with a time limit for the answer.
     pub async fn call_within(&mut self, request: &BrokerRequest, time: Duration) -> Called {
         let called = tokio::time::timeout(time, self.call(request, None)).await;
         called.unwrap_or_else(|_| {
@@ -256,13 +256,13 @@ impl Transport {
         })
     }
 
-    /// Asks for prices, at `sUrlPrice`, by the same rules.
+    /// Sends a request for prices to `sUrlPrice`, by the same rules.
     pub async fn call_price(&mut self, request: &BrokerRequest) -> Called {
         let session = self.session.as_ref().map(|session| session.price.clone());
         self.ask(request, None, session).await
     }
 
-    /// Asks for a part of the masters, at `sUrlMaster`, by the same rules.
+    /// Sends a request for a part of the masters to `sUrlMaster`, by the same rules.
     pub(crate) async fn call_master(&mut self, request: &BrokerRequest) -> Called {
         let session = self.session.as_ref().map(|session| session.master.clone());
         self.ask(request, None, session).await
@@ -272,7 +272,7 @@ impl Transport {
     /// single requests (specification 4, P4).
     ///
     /// # Errors
-    /// [`MastersError`] where there are none. Without the date master, [`Masters::days`] is `None`.
+    /// [`MastersError`] if there are none. Without the date master, [`Masters::days`] is `None`.
     pub async fn masters(&mut self, today: JstDate) -> Result<Masters, MastersError> {
         if let Some(masters) = masters_cache::load(self, today) {
             tracing::debug!(issues = masters.issue_count(), "masters from the cache");
@@ -285,7 +285,7 @@ impl Transport {
         Ok(masters)
     }
 
-    /// Where the stream of events is, for [`crate::web_broker::follow`]; `None` without a session.
+    /// The address of the stream of events, for [`crate::web_broker::follow`]; `None` without a session.
     #[must_use]
     pub fn event_address(&self) -> Option<EventAddress> {
         let session = self.session.as_ref()?;
@@ -293,7 +293,7 @@ impl Transport {
         Some(EventAddress::new(&session.event_socket, self.config.connect_timeout, hidden))
     }
 
-    /// The address of a request for a stream at `sUrlMaster`, whose number is taken.
+    /// The address of a request for a stream at `sUrlMaster`; its number is used then.
     pub(crate) fn master_address(
         &mut self,
         request: &BrokerRequest,
@@ -332,8 +332,8 @@ impl Transport {
         self.called(prepared.id(), exchanged, &secrets)
     }
 
-    /// Takes a number, sends, waits and reads; without an address of a session it is the login. What comes back
-    /// may hold secrets: see [`Transport::called`].
+    /// Takes a number, sends, waits and reads; without an address of a session it is the login. The result may
+    /// hold secrets: see [`Transport::called`].
     async fn exchange(&mut self, prepared: &Prepared, to: Option<&SecretString>) -> Exchanged {
         let number = match self.numbers.take() {
             Ok(number) => number,
@@ -363,7 +363,7 @@ impl Transport {
         Exchanged { number: Some(number), result, is_missing }
     }
 
-    /// An answer without the secrets that it repeats.
+    /// Redacts the secrets that an answer repeats.
     fn called(&self, id: &str, exchanged: Exchanged, secrets: &[SecretString]) -> Called {
         let Exchanged { number, result, .. } = exchanged;
         let mut hidden = Hidden::from(self.http.secrets());
@@ -386,7 +386,7 @@ impl Transport {
     }
 }
 
-/// What came back of a request, with the secrets that it may repeat.
+/// The result of a request, with the secrets that it may repeat.
 struct Exchanged {
     number: Option<u64>,
     result: Result<Answered, CallFailure>,
@@ -411,16 +411,16 @@ pub(crate) fn failure(error: &AttemptError) -> CallFailure {
     }
 }
 
-/// Reads the bytes of an answer. The text of an error holds nothing of them.
+/// Reads the bytes of an answer. The text of an error shows none of them.
 ///
 /// # Errors
-/// Why it is no answer.
+/// Why it is not an answer.
 pub fn read_answer(id: &str, body: &[u8], decodes: bool) -> Result<Answered, String> {
     read_numbered(id, body, decodes).map(|(answered, _)| answered)
 }
 
-/// Whether an answer is the one to a request: it repeats its number and its name, where it has them. What
-/// answers another request tells nothing of this one.
+/// Checks that an answer belongs to a request: it repeats its number and its name, if it has them. An answer to
+/// another request says nothing about this one.
 fn check_belongs(
     answered: &Answered,
     p_no: Option<&str>,
@@ -431,7 +431,7 @@ fn check_belongs(
         return Err("the answer has the number of another request".to_owned());
     }
     let named = domain::order_mapping::field(&answered.answer.fields, "sCLMID");
-    // A question for a master is answered by its own name or by that of its records.
+    // The answer to a request for a master has its name, or that of its records.
     let stem = |name: &str| {
         let name = name.trim_end_matches("Request").trim_end_matches("Ack");
         let master = name.strip_prefix(MASTER_QUESTION).or_else(|| name.strip_prefix("CLM"));
@@ -449,7 +449,7 @@ fn read_numbered(
     body: &[u8],
     decodes: bool,
 ) -> Result<(Answered, Option<String>), String> {
-    // Either all of an answer is spelled in %XX, or its texts may be.
+    // Either all of an answer is encoded as %XX, or its texts may be.
     let is_spelled = !body.trim_ascii_start().starts_with(b"{");
     let text = match decodes && is_spelled {
         true => from_cp932(&percent_decode(body)),
@@ -486,7 +486,8 @@ fn read_numbered(
             Value::List(rows) => {
                 let mut read = Vec::with_capacity(rows.len());
                 for row in rows {
-                    // One odd row does not hide the others: one without fields cannot be read.
+                    // One odd row does not hide the others: it becomes a row without fields, which is
+                    // unreadable.
                     let mut row = json::fields(row).unwrap_or_default();
                     for field in &mut row {
                         field.value = decoded(std::mem::take(&mut field.value));
@@ -506,7 +507,7 @@ fn read_numbered(
     Ok((answered, p_no))
 }
 
-/// Lists are called `aOrderList`; the masters' by the name of their records.
+/// Lists have names like `aOrderList`; those of masters have the name of their records.
 fn is_list_name(name: &str) -> bool {
     let mut letters = name.chars();
     letters.next() == Some('a') && letters.next().is_some_and(|letter| letter.is_ascii_uppercase())

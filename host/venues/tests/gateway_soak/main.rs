@@ -1,6 +1,7 @@
-//! Trading days of a gateway that fails at random, in time that is given: the venue against a model whose truth
-//! is known. Seeds are told on failure; `KUMIKI_SOAK_GATEWAY_SEEDS` sets how many there are, and
-//! `KUMIKI_GATEWAY_SEED` plays one alone.
+//! Trading days of a gateway that fails at random, in simulated time: the venue against a model of known state.
+//!
+//! A failure shows its seed. `KUMIKI_SOAK_GATEWAY_SEEDS` sets the number of seeds, and `KUMIKI_GATEWAY_SEED`
+//! plays one alone.
 
 #![allow(
     clippy::unwrap_used,
@@ -53,7 +54,7 @@ fn no_outage_loses_doubles_or_leaks() {
     }
 }
 
-/// What the seeds must have come to, or they would show nothing.
+/// Cases that the seeds must have reached; else they show nothing.
 fn check_reach(reached: &BTreeMap<String, u64>) {
     for what in [
         "fault Down",

@@ -1,4 +1,4 @@
-//! The gateway as it is modelled: what it has registered, traded and pushed, and how it fails.
+//! A model of the gateway: its registrations, trades, pushes and faults.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use venues::local_broker::REGISTER_MAX;
 use venues::local_broker::request::{Answer, Class, NoAnswer, Question, Request};
 
-/// The password that it takes.
+/// The right password.
 pub(crate) const PASSWORD: &str = "marker-password-of-the-soak";
-/// Symbols that clients ask for: more than can be registered.
+/// Symbols that clients want: more than can be registered.
 pub(crate) const SYMBOLS: usize = 64;
-/// Calls of one class that a second may see (specification 1, "Limits").
+/// Calls of one class that are allowed in a second (specification 1, "Limits").
 const CALLS_PER_SECOND: usize = 10;
 /// How long a client waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -25,21 +25,21 @@ pub(crate) struct Issue {
     pub(crate) price: i64,
     /// None before the day's first trade.
     pub(crate) volume: Option<i64>,
-    /// Whether somebody sells, and somebody buys.
+    /// Whether there is a seller, and a buyer.
     pub(crate) sides: (bool, bool),
 }
 
-/// What goes wrong with a request.
+/// The fault of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AnswerFault {
     Status(u16, i64),
-    /// It is done, and the answer is none.
+    /// It is executed, and the answer is unreadable.
     Garbage,
-    /// Whether it is done, and the answer never comes.
+    /// Whether it is executed; the answer never comes.
     Silence(bool),
     /// The connection is refused.
     Refused,
-    /// The list lacks its last entries, so many.
+    /// The list lacks so many of its last entries.
     Short(usize),
 }
 
@@ -47,7 +47,7 @@ pub(crate) enum AnswerFault {
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) connection: u64,
-    /// Nothing comes of it any more, and it stays.
+    /// It sends nothing any more, and stays open.
     pub(crate) is_frozen: bool,
     /// When the last frame arrives: none arrives before it.
     pub(crate) last: Duration,
@@ -57,24 +57,24 @@ pub(crate) struct Link {
 #[derive(Debug)]
 pub(crate) struct Model {
     pub(crate) random: Random,
-    /// When it is there again.
+    /// When it runs again.
     pub(crate) down_until: Option<Duration>,
     pub(crate) is_logged_in: bool,
-    /// When a person has logged in at it again.
+    /// When a person logs in at it again.
     pub(crate) out_until: Option<Duration>,
     token: Option<String>,
-    /// Somebody has logged in.
+    /// A person has logged in.
     is_password_known: bool,
-    /// The token that was used last: one that the venue knows.
+    /// The token that was used last: the venue knows it.
     used: String,
     pub(crate) registered: Vec<(String, i64)>,
-    /// Those of other programs.
+    /// Entries of other programs.
     pub(crate) foreign: BTreeSet<(String, i64)>,
     pub(crate) issues: Vec<Issue>,
     pub(crate) link: Option<Link>,
     pub(crate) faults: VecDeque<AnswerFault>,
-    /// When it was last asked, of balances and of information.
-    asked: [VecDeque<Duration>; 2],
+    /// Times of the last calls for balances and for information.
+    calls: [VecDeque<Duration>; 2],
 }
 
 impl Model {
@@ -105,7 +105,7 @@ impl Model {
             issues,
             link: None,
             faults: VecDeque::new(),
-            asked: [VecDeque::new(), VecDeque::new()],
+            calls: [VecDeque::new(), VecDeque::new()],
         }
     }
 
@@ -113,7 +113,7 @@ impl Model {
         self.down_until.is_none_or(|until| until <= now)
     }
 
-    /// What comes back of a request, and after which time.
+    /// The answer to a request, and the time until it arrives.
     pub(crate) fn ask(
         &mut self,
         request: &Request,
@@ -129,10 +129,10 @@ impl Model {
         match self.faults.pop_front() {
             None => (Ok(self.done(question, secret, 0)), soon),
             Some(AnswerFault::Status(status, code)) => {
-                // A gateway that tells what it should not.
+                // A gateway that repeats secrets.
                 let password = if self.is_password_known { PASSWORD } else { "nobody" };
-                let told = format!("key {secret} of {password} is\nnot taken");
-                (Ok(refusal(status, code, &told)), soon)
+                let reported = format!("key {secret} of {password} is\nnot taken");
+                (Ok(refusal(status, code, &reported)), soon)
             }
             Some(AnswerFault::Garbage) => {
                 self.done(question, secret, 0);
@@ -151,7 +151,7 @@ impl Model {
         }
     }
 
-    /// No second sees more calls than the limit, wherever it begins.
+    /// No second, wherever it begins, has more calls than the limit.
     fn count(&mut self, class: Class, now: Duration) {
         let place = match class {
             Class::Token => return,
@@ -159,12 +159,12 @@ impl Model {
             Class::Information => 1,
             Class::Order => panic!("this phase sends no order"),
         };
-        let asked = &mut self.asked[place];
-        asked.push_back(now);
-        while asked.front().is_some_and(|at| *at + Duration::from_secs(1) <= now) {
-            asked.pop_front();
+        let calls = &mut self.calls[place];
+        calls.push_back(now);
+        while calls.front().is_some_and(|at| *at + Duration::from_secs(1) <= now) {
+            calls.pop_front();
         }
-        assert!(asked.len() <= CALLS_PER_SECOND, "{} calls of {class:?} in a second", asked.len());
+        assert!(calls.len() <= CALLS_PER_SECOND, "{} calls of {class:?} in a second", calls.len());
     }
 
     fn done(&mut self, question: &Question, secret: &str, missing: usize) -> Answer {
@@ -257,7 +257,7 @@ impl Model {
             if there { json!({ "Price": price, "Qty": 100 }) } else { Value::Null }
         };
         let traded = issue.volume.map(|_| issue.price);
-        // A name that tells what it should not.
+        // A name that repeats secrets.
         let name = format!("銘柄 {} {PASSWORD}", self.used);
         json!({
             "Symbol": issue.symbol, "SymbolName": name, "Exchange": exchange,

@@ -1,10 +1,10 @@
-//! What clients may be told, worked out beside the venue.
+//! The market data that clients may get, computed beside the venue.
 //!
-//! A stretch of a symbol is what is seen of it without a break that the venue may not bridge: from the first
-//! frame with a volume after a login, midnight in Japan, a falling volume, or the first subscription, to the
-//! next of these or to the end of the last subscription. Over a stretch the trades that were told add up to
-//! the last volume that came less the first one, outages or not. What is traded before the first frame of a
-//! stretch is nobody's, unless frames without a volume came before it: then it may be the opening auction.
+//! A stretch of a symbol is a part of its data without a break that the venue may not bridge. It begins with
+//! the first frame with a volume after a login, midnight in Japan, a falling volume, or the first subscription.
+//! It ends at the next of these, or with the last subscription. Over a stretch the trades that were broadcast
+//! add up to the last volume less the first one, with or without outages. Trades before the first frame of a
+//! stretch are not counted. If frames without a volume came before it, they may be the opening auction.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use domain::market_update::{Board, SideRule, TradePrint};
 use crate::dialect::UNITS;
 use crate::model::Issue;
 
-/// Whether a trade is told as the opening auction.
+/// Whether a trade is broadcast as the opening auction.
 pub(crate) fn is_auction(trade: Option<&TradePrint>) -> bool {
     trade.is_some_and(|trade| trade.side_rule == Some(SideRule::Auction))
 }
@@ -22,7 +22,7 @@ pub(crate) fn is_auction(trade: Option<&TradePrint>) -> bool {
 struct Stretch {
     session: String,
     base: Option<i64>,
-    told: i64,
+    reported: i64,
     last: Option<i64>,
     /// Whether the frame before had a quote.
     has_quote: bool,
@@ -31,24 +31,24 @@ struct Stretch {
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
     stretches: BTreeMap<String, Stretch>,
-    /// Who wants which symbol.
+    /// The clients of each symbol.
     pub(crate) wanted: BTreeMap<String, BTreeSet<u64>>,
     /// The last number of each symbol in each session.
     numbers: BTreeMap<(String, String), u64>,
     /// Which session a login and a day have.
     sessions: BTreeMap<(u64, u64), String>,
     pub(crate) logins: u64,
-    /// Trades told, in shares, of stretches that have ended and of those that run.
-    pub(crate) told: i64,
+    /// Trades that were broadcast, in shares, of stretches that have ended and of those that run.
+    pub(crate) reported: i64,
 }
 
 impl Oracle {
-    /// A client wants a symbol. Tells whether it did not before.
+    /// A client subscribes to a symbol. Returns whether it was not subscribed before.
     pub(crate) fn wants(&mut self, client: u64, symbol: &str) -> bool {
         self.wanted.entry(symbol.to_owned()).or_default().insert(client)
     }
 
-    /// A client wants a symbol no more.
+    /// A client unsubscribes from a symbol.
     pub(crate) fn released(&mut self, client: u64, symbol: &str) {
         let Some(clients) = self.wanted.get_mut(symbol) else { return };
         clients.remove(&client);
@@ -57,7 +57,7 @@ impl Oracle {
         }
     }
 
-    /// Nobody gets a symbol any more.
+    /// No client gets a symbol any more.
     pub(crate) fn gone(&mut self, symbol: &str) {
         self.wanted.remove(symbol);
         self.stretches.remove(symbol);
@@ -70,7 +70,7 @@ impl Oracle {
         }
     }
 
-    /// A board that was read was told: it takes no number.
+    /// A board that was read was sent: it takes no number.
     pub(crate) fn board(&mut self, depth: &Board, day: u64) {
         self.number(depth, &[], day);
         let last = self.numbers[&(depth.stream_session_id.to_string(), depth.symbol.to_string())];
@@ -82,7 +82,7 @@ impl Oracle {
         );
     }
 
-    /// Numbers of a symbol were told, in its session and on its day.
+    /// Numbers of a symbol were broadcast, in its session and on its day.
     fn number(&mut self, depth: &Board, numbers: &[u64], day: u64) {
         let session = depth.stream_session_id.to_string();
         let known = self.sessions.entry((self.logins, day)).or_insert_with(|| session.clone());
@@ -96,7 +96,7 @@ impl Oracle {
         }
     }
 
-    /// A frame was told.
+    /// A frame was broadcast.
     pub(crate) fn frame(
         &mut self,
         issue: &Issue,
@@ -114,7 +114,7 @@ impl Oracle {
         assert!(trade.is_none() || qty > 0, "a trade of {qty}");
         assert_eq!(qty % UNITS, 0);
         let qty = qty / UNITS;
-        self.told += qty;
+        self.reported += qty;
         let session = depth.stream_session_id.to_string();
         let runs = |stretch: &Stretch| stretch.session == session && stretch.last <= issue.volume;
         let has_quote = issue.sides.0 || issue.sides.1;
@@ -125,17 +125,17 @@ impl Oracle {
                 stretch.has_quote = has_quote;
             }
             Some(stretch) if runs(stretch) && stretch.base.is_some() => {
-                stretch.told += qty;
+                stretch.reported += qty;
                 stretch.last = issue.volume;
                 let seen = issue.volume.zip(stretch.base).map_or(0, |(last, base)| last - base);
                 let is_after_gap =
                     trade.is_some_and(|trade| trade.side_rule == Some(SideRule::AfterGap));
-                // Without a quote before it, nobody can say who traded: it comes with the next one.
+                // Without a quote before it, the aggressor is unknown: the trade comes with the next quote.
                 let may_wait = !stretch.has_quote && !is_after_gap && qty == 0;
                 assert!(
-                    stretch.told == seen || may_wait,
+                    stretch.reported == seen || may_wait,
                     "{symbol}: {} shares were told of {seen}",
-                    stretch.told
+                    stretch.reported
                 );
                 stretch.has_quote = has_quote;
             }
@@ -146,17 +146,21 @@ impl Oracle {
                 let expected = issue.volume.filter(|_| is_auction).unwrap_or(0);
                 assert_eq!(qty, expected, "{symbol}: a first frame tells of no trade");
                 let base = issue.volume.map(|volume| volume - expected);
-                let stretch = Stretch { session, base, told: qty, last: issue.volume, has_quote };
+                let stretch =
+                    Stretch { session, base, reported: qty, last: issue.volume, has_quote };
                 self.stretches.insert(symbol.clone(), stretch);
             }
         }
     }
 
-    /// All that was seen of a symbol was told.
+    /// Checks that the whole volume of a symbol was broadcast.
     pub(crate) fn check_whole(&self, symbol: &str, volume: Option<i64>) {
         let stretch = self.stretches.get(symbol).unwrap_or_else(|| panic!("{symbol}: no frame"));
         assert_eq!(stretch.last, volume, "{symbol}: the last frame was not told");
         let seen = stretch.last.zip(stretch.base).map_or(0, |(last, base)| last - base);
-        assert_eq!(stretch.told, seen, "{symbol}: shares told, and traded since the first frame");
+        assert_eq!(
+            stretch.reported, seen,
+            "{symbol}: shares told, and traded since the first frame"
+        );
     }
 }

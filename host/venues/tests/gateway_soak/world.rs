@@ -1,4 +1,4 @@
-//! The venue, its gateway, its clients and the time, and what is drawn of them.
+//! The venue, its gateway, its clients and the time.
 
 mod draws;
 
@@ -20,11 +20,11 @@ use crate::oracle::{Oracle, is_auction};
 
 /// Trading days of a seed.
 const DAYS: u64 = 10;
-/// What happens on a day.
+/// Random steps on a day.
 const STEPS: u64 = 600;
-/// Between two looks at the clock.
+/// The time between two ticks.
 const TICK: Duration = Duration::from_millis(500);
-/// How long the venue may take to be whole again once the last fault is over, and how long it is then watched.
+/// The longest recovery of the venue after the last fault, and how long it is then watched.
 const HEALED_WITHIN: Duration = Duration::from_secs(3_600);
 const WATCHED: Duration = Duration::from_secs(120);
 
@@ -34,16 +34,16 @@ enum Delivery {
     Opened(u64),
     Closed(u64, &'static str),
     Pong(u64),
-    /// A frame, and the issue as it was; none where nothing may be told of it.
+    /// A frame, and the issue at that time; `None` if nothing of it may be broadcast.
     Frame(u64, Vec<u8>, Option<Issue>),
     Password(Result<SecretString, NoPassword>),
 }
 
-/// A command that waits for its answer.
+/// A command without an answer yet.
 #[derive(Debug)]
 struct Waiting {
     client: u64,
-    /// Of a subscription that was not refused at once, and is the client's first of the symbol.
+    /// The symbol of a subscription that was not refused at once, and is the client's first of the symbol.
     symbol: Option<String>,
 }
 
@@ -62,11 +62,11 @@ pub(crate) struct World {
     waiting: BTreeMap<String, Waiting>,
     answered: BTreeSet<String>,
     is_logging_in: bool,
-    /// What was written down for an engine after this one.
-    kept: Vec<String>,
+    /// The symbols that were written down for the next engine.
+    written: Vec<String>,
     /// The last fault is over.
     is_calm: bool,
-    /// How often what happened.
+    /// How often each case was reached.
     pub(crate) reached: BTreeMap<String, u64>,
 }
 
@@ -75,7 +75,7 @@ fn at(date: JstDate, minute: u64) -> TsNanos {
     TsNanos::from_jst(date, minute * domain::time::NANOS_PER_MINUTE).unwrap()
 }
 
-/// What an event is called on the wire, the id of its command or nothing, and its code.
+/// The wire's name of an event, the id of its command or an empty text, and its code.
 fn parts(event: &VenueEvent) -> (&'static str, String, Option<&'static str>) {
     let (name, id, code) = match event {
         VenueEvent::LoginStarted { request_id } => ("VenueLoginStarted", request_id.as_ref(), None),
@@ -132,13 +132,13 @@ impl World {
             waiting: BTreeMap::new(),
             answered: BTreeSet::new(),
             is_logging_in: false,
-            kept: Vec::new(),
+            written: Vec::new(),
             is_calm: false,
             reached: BTreeMap::new(),
         }
     }
 
-    /// Ten trading days, the end of all faults, and what must hold then.
+    /// Plays ten trading days, ends all faults, and checks the end.
     pub(crate) fn play(&mut self) {
         for day in 0..DAYS {
             for _ in 0..STEPS {
@@ -168,7 +168,7 @@ impl World {
         self.deliveries.insert((self.mono + after, self.serials), delivery);
     }
 
-    /// Lets time go on; what arrives meanwhile arrives in its turn.
+    /// Passes time; deliveries arrive in order.
     fn advance(&mut self, time: Duration) {
         let end = self.mono + time;
         while self.mono < end {
@@ -232,7 +232,7 @@ impl World {
         }
     }
 
-    /// Does what the venue wants done.
+    /// Executes the output of the venue.
     fn settle(&mut self) {
         loop {
             let outs = self.gateway.take_out();
@@ -248,17 +248,20 @@ impl World {
     fn does(&mut self, out: Out) {
         let soon = Duration::from_millis(1 + self.random.below(80));
         match out {
-            Out::Send(to, event) => self.heard(to, &event),
+            Out::Send(to, event) => self.take_event(to, &event),
             Out::Ask { ticket, request } => {
                 let (came, after) = self.model.ask(&request, self.mono);
                 let ours =
                     self.model.registered.iter().filter(|at| !self.model.foreign.contains(at));
                 for (symbol, _) in ours {
-                    assert!(self.kept.contains(symbol), "{symbol} is registered, and nobody knows");
+                    assert!(
+                        self.written.contains(symbol),
+                        "{symbol} is registered, and nobody knows"
+                    );
                 }
                 self.deliver(after, Delivery::Answer(ticket, came));
             }
-            Out::WriteRegistered { symbols, .. } => self.kept = symbols,
+            Out::WriteRegistered { symbols, .. } => self.written = symbols,
             Out::AskPassword => {
                 let given = match self.random.below(20) {
                     0 if !self.is_calm => Ok(SecretString::from("marker-wrong-password")),
@@ -290,7 +293,7 @@ impl World {
         }
     }
 
-    fn heard(&mut self, to: Recipient, event: &VenueEvent) {
+    fn take_event(&mut self, to: Recipient, event: &VenueEvent) {
         let text = format!("{event:?}");
         assert!(!text.contains("marker"), "a secret is told: {text}");
         let (name, id, code) = parts(event);
@@ -322,7 +325,7 @@ impl World {
         self.answered.insert(id);
     }
 
-    /// The last fault is over: the venue is whole again by itself, but for a login that only a person can do.
+    /// The last fault is over: the venue recovers by itself, except for a login that only a person can do.
     fn heal(&mut self) {
         self.is_calm = true;
         self.model.faults.clear();
@@ -340,7 +343,7 @@ impl World {
             if matches!(state, State::Disconnected | State::TokenExpired) {
                 self.log_in();
             }
-            // A market that says nothing is a fault too.
+            // A market without data is a fault, too.
             self.market();
             self.advance(Duration::from_secs(1));
             let is_whole = state == State::Ready(Push::Streaming) && self.waiting.is_empty();
@@ -348,7 +351,7 @@ impl World {
         }
     }
 
-    /// The gateway has what is wanted, and nothing else.
+    /// Checks that the gateway has the wanted symbols, and no others of ours.
     fn check_registered(&self) {
         let mut held: Vec<&str> =
             self.model.registered.iter().map(|(symbol, _)| symbol.as_str()).collect();
@@ -362,7 +365,7 @@ impl World {
         }
     }
 
-    /// Every share that was traded since the first frame of a stretch was told, once.
+    /// Checks that every share that was traded since the first frame of a stretch was broadcast, once.
     fn check_volumes(&mut self) {
         let wanted: Vec<String> = self.oracle.wanted.keys().cloned().collect();
         for _ in 0..2 {
@@ -382,12 +385,12 @@ impl World {
         self.count(format!("{} symbols at the end", wanted.len() / 10 * 10));
     }
 
-    /// At the end of the program nothing of ours stays there.
+    /// Checks that at the end of the program nothing of ours stays registered.
     fn check_last_unregister(&mut self) {
-        // A token that somebody else's login has ended is found out by a request.
-        let (asked, now) =
+        // A token that another login has ended is detected by a request.
+        let (context, now) =
             (RequestContext { client: 0, request_id: "last".to_owned() }, self.now());
-        self.gateway.positions(asked, now);
+        self.gateway.positions(context, now);
         self.advance(Duration::from_secs(5));
         let Some(request) = self.gateway.last_unregister() else {
             assert_eq!(self.gateway.symbols().len(), 0);

@@ -40,7 +40,7 @@ fn no_source_names_an_endpoint_for_orders() {
     }
 }
 
-/// The scan above would find one: the simulated gateway has them.
+/// The scan above would find such a name: the simulated gateway has them.
 #[test]
 fn the_names_are_those_of_the_simulated_gateway() {
     let mut read = Vec::new();

@@ -1,4 +1,4 @@
-//! Limits of what comes over sockets and of what waits for the venue's thread: each limit, and one above.
+//! Limits of data from sockets and of the queue to the venue's thread: each limit, and one above.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -33,12 +33,12 @@ fn frame_received_bytes_max_is_the_longest_frame_of_a_connection_that_stays() {
     let venue = Venue::subscribed(&server);
     let mut first = server.streams.recv_timeout(PATIENCE).unwrap();
     venue.until_push("Streaming");
-    // It is too long to be read, and no reason to end.
+    // It is too long to be read, but does not end the connection.
     push(&mut first, " ".repeat(FRAME_RECEIVED_BYTES_MAX));
     push(&mut first, board(100).to_string());
     venue.until("Market");
     assert!(server.streams.try_recv().is_err(), "the first connection stays");
-    // The venue may end the connection while the last bytes are on their way.
+    // The venue may end the connection while the last bytes are under way.
     let _ = first.send(Message::text(" ".repeat(FRAME_RECEIVED_BYTES_MAX + 1)));
     let mut second = server.streams.recv_timeout(PATIENCE).unwrap();
     venue.until_push("Streaming");
@@ -56,8 +56,8 @@ fn handshake_bytes_max_is_the_longest_head_with_which_a_stream_begins() {
     let server = Server::with_long_handshakes(HANDSHAKE_BYTES_MAX + 1);
     let venue = Venue::start(&server);
     venue.send("RequestVenueLogin", json!({})).unwrap();
-    let told = venue.until("VenueError")["message"].to_string();
-    assert!(told.contains("the answer's head has more than 16384 bytes"), "{told}");
+    let reported = venue.until("VenueError")["message"].to_string();
+    assert!(reported.contains("the answer's head has more than 16384 bytes"), "{reported}");
     venue.service.stop();
 }
 
@@ -76,8 +76,8 @@ fn short_answer_bytes_max_is_the_longest_answer_that_is_no_list() {
         if more == 0 {
             assert_eq!(venue.until("BuyingPowerUpdated")["cash_available"], "1");
         } else {
-            let told = venue.until("Error")["message"].to_string();
-            assert!(told.contains("the answer has more than 65536 bytes"), "{told}");
+            let reported = venue.until("Error")["message"].to_string();
+            assert!(reported.contains("the answer has more than 65536 bytes"), "{reported}");
         }
         venue.service.stop();
     }
@@ -99,14 +99,14 @@ fn answer_bytes_max_is_the_longest_list() {
         if more == 0 {
             assert_eq!(venue.until("OrderListUpdated")["orders"], json!([]));
         } else {
-            let told = venue.until("Error")["message"].to_string();
-            assert!(told.contains("the answer has more than 16777216 bytes"), "{told}");
+            let reported = venue.until("Error")["message"].to_string();
+            assert!(reported.contains("the answer has more than 16777216 bytes"), "{reported}");
         }
         venue.service.stop();
     }
 }
 
-/// The venue's thread is held where it tells something; nothing takes commands out of the queue meanwhile.
+/// The venue's thread is stopped during a broadcast; nothing takes commands out of the queue meanwhile.
 #[test]
 fn commands_waiting_max_is_how_many_commands_wait() {
     let server = Server::usual();
@@ -132,7 +132,7 @@ fn commands_waiting_max_is_how_many_commands_wait() {
     venue.service.stop();
 }
 
-/// A venue whose stream is open and whose thread does this before it tells something, once it is told to.
+/// A venue with an open stream; its thread calls `before` before each broadcast, from the signal on.
 fn streaming(
     mut before: impl FnMut() + Send + 'static,
 ) -> (Server, Venue, Stream, Arc<AtomicBool>) {
@@ -153,7 +153,7 @@ fn streaming(
     (server, venue, stream, is_on)
 }
 
-/// The same with a thread that waits, in the middle of an answer, until the last value is dropped.
+/// The same with a thread that waits, during a broadcast, until the last value is dropped.
 fn held() -> (Server, Venue, Stream, (mpsc::Receiver<()>, mpsc::Sender<()>)) {
     let ((holds, held), (go, goes)) = (mpsc::channel(), mpsc::channel::<()>());
     let (server, venue, stream, is_on) = streaming(move || {
@@ -167,7 +167,7 @@ fn held() -> (Server, Venue, Stream, (mpsc::Receiver<()>, mpsc::Sender<()>)) {
     (server, venue, stream, (held, go))
 }
 
-/// Whoever sends as many commands as may wait keeps nobody's frames up.
+/// A client with a full queue of commands delays no frames.
 #[test]
 fn frames_pass_a_queue_that_is_full_of_commands() {
     let (server, venue, mut stream, held) = held();
@@ -189,7 +189,7 @@ fn frames_pass_a_queue_that_is_full_of_commands() {
     drop(server);
 }
 
-/// Frames that have come while the thread had something else to do are all told, however many are taken at once.
+/// Frames that arrive while the thread is busy are all broadcast, however many are taken at once.
 #[test]
 fn no_frame_of_many_that_wait_is_lost() {
     let (server, venue, mut stream, held) = held();
@@ -204,7 +204,7 @@ fn no_frame_of_many_that_wait_is_lost() {
     drop(server);
 }
 
-/// What a frame has told waits for those behind it a millisecond, however many there are.
+/// Market data of a frame wait a millisecond for the frames behind it, however many there are.
 #[test]
 fn market_data_goes_out_before_frames_that_take_their_time() {
     let (server, venue, mut stream, is_on) = streaming(|| sleep(Duration::from_millis(2)));
@@ -212,15 +212,15 @@ fn market_data_goes_out_before_frames_that_take_their_time() {
     for number in 1..=20 {
         push(&mut stream, board(100 * number).to_string());
     }
-    let told: Vec<String> =
+    let reported: Vec<String> =
         (0..40).map(|_| venue.next()["event"].as_str().unwrap_or_default().to_owned()).collect();
     let expected = ["Market", "MarketPause"].repeat(20);
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     venue.service.stop();
     drop(server);
 }
 
-/// A gateway that answers no more holds nobody up at the end: without the limit the venue would wait for an hour.
+/// A gateway that stops to answer does not delay the end: without the limit the venue would wait for an hour.
 #[test]
 fn end_time_is_how_long_the_end_waits_for_the_gateway() {
     assert!(END_TIME < HOUR);

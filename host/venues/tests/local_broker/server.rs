@@ -1,4 +1,4 @@
-//! A gateway over real sockets: it answers as a test says, and hands out its streams.
+//! A gateway over real sockets: it answers as a test says, and passes on its streams.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -55,7 +55,7 @@ impl Server {
     }
 }
 
-/// The official answers; whatever is to be registered is.
+/// The official answers; every registration succeeds.
 pub(crate) fn usual(asked: &str, body: &str) -> Answer {
     let body = match asked {
         "POST /token" => json!({ "ResultCode": 0, "Token": "token" }),
@@ -97,7 +97,7 @@ fn serve(
         );
         let more = handshake_bytes.saturating_sub(head.len() + "X-More: \r\n\r\n".len());
         let head = format!("{head}X-More: {}\r\n\r\n", "x".repeat(more));
-        // Who asked may have had enough of it.
+        // The client may have closed the connection.
         let _ = socket.write_all(head.as_bytes());
         // A test that needs no more streams is over.
         let _ = streams.send(WebSocket::from_raw_socket(socket, Role::Server, None));
@@ -113,6 +113,6 @@ fn serve(
          Connection: close\r\n\r\n",
         body.len()
     );
-    // Who asked may be gone.
+    // The client may be gone.
     let _ = socket.write_all(head.as_bytes()).and_then(|()| socket.write_all(&body));
 }

@@ -1,4 +1,4 @@
-//! A venue that runs, and what it tells.
+//! A running venue, and its output.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use venues::{Busy, OrderQuery, RequestContext};
 use crate::dialect::Dialect;
 use crate::server::Server;
 
-/// No test waits longer for something that must come.
+/// The longest wait of a test for an event that must come.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Venue {
     pub(crate) service: Service,
-    told: mpsc::Receiver<Value>,
+    reported: mpsc::Receiver<Value>,
 }
 
 /// A command by its name on the wire.
@@ -40,7 +40,7 @@ fn command(name: &str, fields: &Value) -> Command {
     }
 }
 
-/// What tests look at of an event, by its name on the wire.
+/// The fields of an event that tests look at, with its name on the wire.
 fn seen(event: &VenueEvent) -> Value {
     match event {
         VenueEvent::LoginStarted { .. } => json!({ "event": "VenueLoginStarted" }),
@@ -84,12 +84,12 @@ fn seen(event: &VenueEvent) -> Value {
 }
 
 impl Venue {
-    /// Starts a venue at a gateway; nobody is logged in.
+    /// Starts a venue at a gateway, without a login.
     pub(crate) fn start(server: &Server) -> Self {
         Self::start_with(server, Duration::from_secs(30), || {})
     }
 
-    /// The same; `before` is done before something is told, on the venue's thread.
+    /// The same; `before` is called before each output, on the venue's thread.
     pub(crate) fn start_with(
         server: &Server,
         request_timeout: Duration,
@@ -97,10 +97,10 @@ impl Venue {
     ) -> Self {
         let config = LocalBrokerConfig {
             base_url: Some(format!("http://127.0.0.1:{}", server.port)),
-            // Of our own gateway nothing answers pings.
+            // The test's gateway answers no pings.
             keep_alive: KeepAlive::ReadTimeout,
             read_timeout: PATIENCE * 60,
-            // Whatever the time is, boards are shown.
+            // At this time boards are shown.
             forced_logout: ForcedLogout::away_from(wall_now()),
             retry_wait: Duration::from_millis(1),
             reconnect_base: Duration::from_millis(1),
@@ -118,23 +118,23 @@ impl Venue {
             registration_file: None,
             ask_password: Box::new(|| Ok(SecretString::from("password"))),
         };
-        let (sender, told) = mpsc::channel();
-        let tell = move |output: Output<'_>| {
+        let (sender, reported) = mpsc::channel();
+        let emit = move |output: Output<'_>| {
             before();
-            let told = match output {
+            let reported = match output {
                 Output::Event(_, event) => seen(event),
                 Output::Market(update) => {
                     json!({ "event": "Market", "ticker": update.board.symbol.as_str() })
                 }
                 Output::MarketPause => json!({ "event": "MarketPause" }),
             };
-            // A test that has heard enough is over.
-            let _ = sender.send(told);
+            // The test is over if it takes no more events.
+            let _ = sender.send(reported);
         };
-        Self { service: Service::start(setup, tell).unwrap(), told }
+        Self { service: Service::start(setup, emit).unwrap(), reported }
     }
 
-    /// One that is logged in and has a symbol's frames told.
+    /// A venue that is logged in and subscribed to a symbol.
     pub(crate) fn subscribed(server: &Server) -> Self {
         let venue = Self::start(server);
         venue.send("RequestVenueLogin", json!({})).unwrap();
@@ -151,15 +151,16 @@ impl Venue {
 
     /// The next event.
     pub(crate) fn next(&self) -> Value {
-        self.told.recv_timeout(PATIENCE).unwrap()
+        self.reported.recv_timeout(PATIENCE).unwrap()
     }
 
     /// The next event of a kind.
     pub(crate) fn until(&self, event: &str) -> Value {
         loop {
-            let told = self.told.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no {event}"));
-            if told["event"] == event {
-                return told;
+            let reported =
+                self.reported.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no {event}"));
+            if reported["event"] == event {
+                return reported;
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A local gateway that repeats the password and the token, in every spelling, wherever it can say something.
+//! A local gateway that repeats the password and the token, in every spelling, in every text that it can send.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,14 +18,14 @@ use venues::local_broker::request::{Answer, Question};
 use venues::local_broker::{ForcedLogout, KeepAlive, VenueEvent};
 use venues::{Now, OrderQuery, RequestContext};
 
-use super::{log_so_far, tell_everything};
+use super::{collect_logs, log_so_far};
 
 const PASSWORD: &str = "Canary7Word";
 const TOKEN: &str = "tOken-Marker5";
-/// Letters of a secret in a row that nobody may read.
+/// Letters of a secret in a row that must not be shown.
 const LETTERS_MAX: usize = 5;
 
-/// A dialect that cuts what it shows, at an unlucky place each time.
+/// A dialect that cuts its texts, at an unlucky place each time.
 struct Cutting {
     description: GatewayDescription,
     cut: usize,
@@ -69,7 +69,7 @@ impl GatewayMapping for Cutting {
     }
 }
 
-/// How a secret is spelled in JSON, and what a reader of that would see.
+/// The spellings of a secret in JSON, and the text that a reader of it would see.
 fn spellings(secret: &str) -> Vec<(String, String)> {
     let each = |spell: &dyn Fn(u8) -> String| secret.bytes().map(spell).collect::<String>();
     let encoded = |before: &str| STANDARD.encode(format!("{before}{secret}+more"));
@@ -94,8 +94,8 @@ fn spellings(secret: &str) -> Vec<(String, String)> {
     all
 }
 
-/// What nobody may read of a spelling, in small letters: each row of letters that tells something.
-fn told_parts(seen: &str) -> Vec<String> {
+/// The parts of a spelling that must not be shown, in small letters: each row of letters that is too long.
+fn shown_parts(seen: &str) -> Vec<String> {
     let letters: Vec<char> = seen.to_lowercase().chars().collect();
     // An encoded letter takes two or three.
     let count = match seen {
@@ -106,18 +106,18 @@ fn told_parts(seen: &str) -> Vec<String> {
     letters.windows(count + 1).map(|window| window.iter().collect()).collect()
 }
 
-/// A venue that is logged in with the stream open, the time, and all that was told.
+/// A venue that is logged in with the stream open, the time, and all of its output.
 struct World {
     gateway: Gateway,
     mono: Duration,
-    /// What the gateway answers to everything that is asked but for the login and registrations.
+    /// The gateway's answer to every request, except the login and registrations.
     answer: (u16, String),
     token_answer: String,
     connection: u64,
-    told: String,
+    reported: String,
 }
 
-fn asked(client: u64) -> RequestContext {
+fn context(client: u64) -> RequestContext {
     RequestContext { client, request_id: "r".to_owned() }
 }
 
@@ -145,7 +145,7 @@ impl World {
             answer: (200, "[]".to_owned()),
             token_answer: json!({ "ResultCode": 0, "Token": TOKEN }).to_string(),
             connection: 0,
-            told: String::new(),
+            reported: String::new(),
         }
     }
 
@@ -154,16 +154,16 @@ impl World {
     }
 
     fn log_in(&mut self) {
-        self.gateway.login(Some(asked(1)), self.now());
+        self.gateway.login(Some(context(1)), self.now());
         self.settle();
     }
 
-    /// Does what the venue wants done, for half a minute: as long as any answer is tried again.
+    /// Executes the output of the venue for half a minute: as long as any request is repeated.
     fn settle(&mut self) {
         for _ in 0..60 {
             let mut outs: VecDeque<Out> = self.gateway.take_out();
             while let Some(out) = outs.pop_front() {
-                self.told += &format!("{out:?}\n");
+                self.reported += &format!("{out:?}\n");
                 let now = self.now();
                 match out {
                     Out::Ask { ticket, request } => {
@@ -181,7 +181,7 @@ impl World {
                     Out::Send(_, event) => {
                         if let VenueEvent::Orders { orders, .. } = *event {
                             for order in orders {
-                                self.told += &serde_json::to_string(&order.extra).unwrap();
+                                self.reported += &serde_json::to_string(&order.extra).unwrap();
                             }
                         }
                     }
@@ -206,26 +206,26 @@ impl World {
         Answer { status, body: body.into() }
     }
 
-    /// Asks everything of a gateway that answers this.
-    fn ask_all(&mut self, status: u16, body: &str) {
+    /// Sends every request to a gateway that answers this.
+    fn request_all(&mut self, status: u16, body: &str) {
         self.answer = (status, body.to_owned());
-        self.gateway.order_list(asked(1), &OrderQuery::default(), self.now());
-        self.gateway.positions(asked(1), self.now());
-        self.gateway.buying_power(asked(1), self.now());
-        self.gateway.board(asked(1), "7203", self.now());
+        self.gateway.order_list(context(1), &OrderQuery::default(), self.now());
+        self.gateway.positions(context(1), self.now());
+        self.gateway.buying_power(context(1), self.now());
+        self.gateway.board(context(1), "7203", self.now());
         self.settle();
     }
 
-    /// Pushes a frame, and then tells of the issue to one more.
+    /// Pushes a frame, and then subscribes one more client to the issue.
     fn push(&mut self, client: u64, frame: &str) {
-        self.gateway.subscribe(asked(client), "7203", self.now());
+        self.gateway.subscribe(context(client), "7203", self.now());
         self.settle();
         let now = self.now();
         if let Some(update) = self.gateway.frame(self.connection, frame.as_bytes(), now) {
             self.settle();
-            self.told += &format!("{update:?}");
+            self.reported += &format!("{update:?}");
         }
-        self.gateway.subscribe(asked(client + 1), "7203", now);
+        self.gateway.subscribe(context(client + 1), "7203", now);
         self.settle();
     }
 }
@@ -245,7 +245,7 @@ fn row(more: &str) -> String {
     )
 }
 
-/// The same with one field that says something else.
+/// The same with another value in one field.
 fn changed(field: &str, value: &str) -> String {
     let row = row("");
     let begin = row.find(&format!("\"{field}\":")).unwrap() + field.len() + 3;
@@ -253,11 +253,11 @@ fn changed(field: &str, value: &str) -> String {
     format!("{}{value}{}", &row[..begin], &row[end..])
 }
 
-/// Bodies of answers that repeat a text, each said to be a list of rows or not.
+/// Bodies of answers that repeat a text, each with a flag whether it is a list of rows.
 fn bodies(text: &str) -> Vec<(bool, String)> {
     let quoted = format!("\"{text}\"");
     let step = r#""SeqNum":1,"RecType":8"#;
-    let told = [
+    let reported = [
         row(&format!(r#","SymbolName":{quoted},"ExchangeName":"of {text}.","Other":[{quoted}]"#)),
         row(&format!(r#","{text}":1,"a {text} b":{{"c{text}":null}}"#)),
         row(&format!(r#","ExecutionID":{quoted}"#)),
@@ -284,16 +284,17 @@ fn bodies(text: &str) -> Vec<(bool, String)> {
         format!(r#"{{"Symbol":{quoted}}}"#),
         format!(r#"{{"Symbol":"7203","SymbolName":{quoted}"#),
     ];
-    let told = told.into_iter().map(|body| (true, body));
-    told.chain(refused.into_iter().map(|body| (false, body))).collect()
+    let reported = reported.into_iter().map(|body| (true, body));
+    reported.chain(refused.into_iter().map(|body| (false, body))).collect()
 }
 
-fn check(told: &str, what: &str, secret: &str) {
-    let told = told.to_lowercase();
+fn check(reported: &str, what: &str, secret: &str) {
+    let reported = reported.to_lowercase();
     for (spelled, seen) in spellings(secret) {
-        for part in told_parts(&seen) {
-            let at = told.find(&part);
-            let around = at.map(|at| told.get(at.saturating_sub(300)..(at + 60).min(told.len())));
+        for part in shown_parts(&seen) {
+            let at = reported.find(&part);
+            let around =
+                at.map(|at| reported.get(at.saturating_sub(300)..(at + 60).min(reported.len())));
             assert_eq!(around, None, "`{part}` of `{spelled}`: {what}");
         }
     }
@@ -301,16 +302,22 @@ fn check(told: &str, what: &str, secret: &str) {
 
 #[test]
 fn rows_names_and_errors_of_the_local_gateway_hold_no_secret() {
-    tell_everything();
+    collect_logs();
     for secret in [PASSWORD, TOKEN] {
         for (text, _) in spellings(secret) {
             for (is_row, body) in bodies(&text) {
                 let mut world = World::new(usize::MAX);
-                world.ask_all(200, &body);
-                check(&world.told, &body, secret);
-                // What is a row is told, with a sign in the secret's place.
-                let of_row = world.told.contains("Orders {") && !world.told.contains("orders: []");
-                assert_eq!(of_row && world.told.contains("***"), is_row, "{body}: {}", world.told);
+                world.request_all(200, &body);
+                check(&world.reported, &body, secret);
+                // A row is shown, with a sign in place of the secret.
+                let of_row =
+                    world.reported.contains("Orders {") && !world.reported.contains("orders: []");
+                assert_eq!(
+                    of_row && world.reported.contains("***"),
+                    is_row,
+                    "{body}: {}",
+                    world.reported
+                );
             }
         }
         check(&log_so_far(), "the log", secret);
@@ -321,20 +328,25 @@ fn rows_names_and_errors_of_the_local_gateway_hold_no_secret() {
 fn exact_ids_that_hold_a_secret_are_hidden_whole_or_in_part() {
     let mut world = World::new(usize::MAX);
     let id = format!("20261124{PASSWORD}");
-    world.ask_all(200, &changed("ID", &format!("\"{id}\"")));
-    assert!(world.told.contains(r#"venue_order_id: "20261124***""#), "{}", world.told);
-    // A symbol is of digits and capitals; a password may be, too.
+    world.request_all(200, &changed("ID", &format!("\"{id}\"")));
+    assert!(world.reported.contains(r#"venue_order_id: "20261124***""#), "{}", world.reported);
+    // A symbol has digits and capitals; a password may have these, too.
     let mut world = World::logged_out(usize::MAX);
     world.token_answer = json!({ "ResultCode": 0, "Token": "130A" }).to_string();
     world.log_in();
-    world.ask_all(200, &row(""));
-    assert_eq!(world.told.matches(r#"instrument_id: "***.TSE""#).count(), 2, "{}", world.told);
+    world.request_all(200, &row(""));
+    assert_eq!(
+        world.reported.matches(r#"instrument_id: "***.TSE""#).count(),
+        2,
+        "{}",
+        world.reported
+    );
 }
 
 /// A dialect knows no secrets, and cuts texts where it likes.
 #[test]
 fn what_a_dialect_cuts_holds_no_part_of_a_secret() {
-    tell_everything();
+    collect_logs();
     for secret in [PASSWORD, TOKEN] {
         for (text, _) in spellings(secret) {
             for cut in [8_usize, 20, 40] {
@@ -346,15 +358,19 @@ fn what_a_dialect_cuts_holds_no_part_of_a_secret() {
                         let frame = format!(r#"{{"Symbol":"7203","{name}":"{text}"}}"#);
                         world.push(client, &frame);
                         world.push(client + 5, &format!("{text}{frame}"));
-                        // One frame of a kind is told of in a minute.
+                        // Of each kind one frame is logged in a minute.
                         world.mono += Duration::from_secs(60);
                     }
                     let body = format!(r#"{{"Code":1,"Message":"{text}"}}"#);
-                    world.ask_all(400, &body);
-                    world.ask_all(400, text);
-                    world.ask_all(200, &format!(r#"{{"Symbol":"{text}"}}"#));
-                    check(&world.told, &format!("cut {cut}: {text}"), secret);
-                    assert!(world.told.contains("HTTP status 400, code 1"), "{}", world.told);
+                    world.request_all(400, &body);
+                    world.request_all(400, text);
+                    world.request_all(200, &format!(r#"{{"Symbol":"{text}"}}"#));
+                    check(&world.reported, &format!("cut {cut}: {text}"), secret);
+                    assert!(
+                        world.reported.contains("HTTP status 400, code 1"),
+                        "{}",
+                        world.reported
+                    );
                 }
             }
         }
@@ -367,9 +383,9 @@ fn a_number_that_is_the_password_is_no_code() {
     let mut world = World::logged_out(usize::MAX);
     world.token_answer = json!({ "ResultCode": 0, "Token": "20261124" }).to_string();
     world.log_in();
-    world.ask_all(400, r#"{"Code":20261124,"Message":"no"}"#);
-    assert!(world.told.contains("HTTP status 400, code ***: (not shown"), "{}", world.told);
-    world.ask_all(200, &row(r#","Other":20261124,"More":[1e400,12026112400]"#));
-    assert!(world.told.contains(r#""ExpireDay":"***""#), "{}", world.told);
-    assert!(world.told.contains(r#""More":["1e400","***"]"#), "{}", world.told);
+    world.request_all(400, r#"{"Code":20261124,"Message":"no"}"#);
+    assert!(world.reported.contains("HTTP status 400, code ***: (not shown"), "{}", world.reported);
+    world.request_all(200, &row(r#","Other":20261124,"More":[1e400,12026112400]"#));
+    assert!(world.reported.contains(r#""ExpireDay":"***""#), "{}", world.reported);
+    assert!(world.reported.contains(r#""More":["1e400","***"]"#), "{}", world.reported);
 }

@@ -1,5 +1,6 @@
-//! Nothing that is told holds a secret: passwords, addresses of a session, request numbers. Everything
-//! that any crate says is collected, by `tracing` and by `log`, down to the finest level.
+//! No output holds a secret: passwords, addresses of a session, request numbers.
+//!
+//! The log of every crate is collected, by `tracing` and by `log`, down to the finest level.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test ends at the first surprise")]
 
@@ -20,13 +21,13 @@ mod server;
 
 use server::{Act, Server, login_ack, password, secret, sjis};
 
-static TOLD: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+static OUTPUT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-struct Told;
+struct Collector;
 
-impl Write for Told {
+impl Write for Collector {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        TOLD.lock().unwrap().write(bytes)
+        OUTPUT.lock().unwrap().write(bytes)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
@@ -34,41 +35,41 @@ impl Write for Told {
     }
 }
 
-impl log::Log for Told {
+impl log::Log for Collector {
     fn enabled(&self, _: &log::Metadata<'_>) -> bool {
         true
     }
 
     fn log(&self, record: &log::Record<'_>) {
-        let _ = writeln!(Told, "log: {} {}", record.target(), record.args());
+        let _ = writeln!(Collector, "log: {} {}", record.target(), record.args());
     }
 
     fn flush(&self) {}
 }
 
-/// Collects everything that is told from now on.
-fn tell_everything() {
+/// Collects all log lines from now on.
+fn collect_logs() {
     static BEGIN: Once = Once::new();
     BEGIN.call_once(|| {
         tracing_subscriber::fmt()
             .with_max_level(tracing::level_filters::LevelFilter::TRACE)
-            .with_writer(|| Told)
+            .with_writer(|| Collector)
             .init();
-        log::set_logger(&Told).unwrap();
+        log::set_logger(&Collector).unwrap();
         log::set_max_level(log::LevelFilter::Trace);
     });
 }
 
 fn log_so_far() -> String {
-    String::from_utf8(TOLD.lock().unwrap().clone()).unwrap()
+    String::from_utf8(OUTPUT.lock().unwrap().clone()).unwrap()
 }
 
 const PASSWORD: &str = "canary-word";
 const SECOND: &str = "canary-second";
 
 #[tokio::test]
-async fn nothing_that_is_told_holds_a_secret() {
-    tell_everything();
+async fn no_log_line_or_output_holds_a_secret() {
+    collect_logs();
     let acts = [
         format!(
             r#"{{"p_errno":"-1","p_err":"{SECOND} virtual-secret-1","sResultText":"{PASSWORD}"}}"#
@@ -78,7 +79,7 @@ async fn nothing_that_is_told_holds_a_secret() {
         "redirect".to_owned(),
         "late".to_owned(),
     ];
-    let mut told = String::new();
+    let mut reported = String::new();
     for act in acts {
         let server = Server::start(move |asked, port| match act.as_str() {
             _ if asked.contains("/auth/?") => Act::Body(login_ack(port)),
@@ -92,37 +93,37 @@ async fn nothing_that_is_told_holds_a_secret() {
                     "Location: http://127.0.0.1:1/virtual-secret-1\r\nContent-Length: 0\r\n\r\n";
                 Act::Raw(format!("HTTP/1.1 302 Found\r\n{to}").into_bytes())
             }
-            // A broker that repeats what it was asked.
+            // A broker that repeats its request.
             body if asked.contains(SECOND) => Act::Body(sjis(body)),
             body => Act::Body(sjis(&body.replace(SECOND, ""))),
         });
         let folder = tempfile::tempdir().unwrap();
         let mut transport = server.transport(folder.path(), true);
         let login = transport.login(&password("canary-user", PASSWORD)).await;
-        told += &format!("{login:?} {transport:?}");
+        reported += &format!("{login:?} {transport:?}");
         let request = BrokerRequest {
             id: "CLMKabuCancelOrderAll".to_owned(),
             password_field: Some("sSecondPassword".to_owned()),
             ..Default::default()
         };
         let called = transport.call(&request, Some(&secret(SECOND))).await;
-        told += &format!("{:?}", called.result);
+        reported += &format!("{:?}", called.result);
         if let Err(failure) = called.result {
-            told += &failure.to_string();
+            reported += &failure.to_string();
         }
-        told += &format!("{:?}", transport.call(&account::cash_request(), None).await.result);
+        reported += &format!("{:?}", transport.call(&account::cash_request(), None).await.result);
         let masters = transport.masters(JstDate::MIN).await;
-        told += &format!("{masters:?}");
+        reported += &format!("{masters:?}");
         let address = transport.event_address().unwrap();
-        told += &format!("{address:?}");
+        reported += &format!("{address:?}");
         let (sender, mut receiver) = tokio::sync::mpsc::channel(4);
         let cancel = CancellationToken::new();
         tokio::spawn(follow_with(address, sender, cancel.clone(), FollowTimes::default()));
         let event = receiver.recv().await.unwrap();
         assert!(matches!(event, StreamEvent::Down(_)), "{event:?}");
-        told += &format!("{event:?}");
+        reported += &format!("{event:?}");
         cancel.cancel();
-        told += &format!("{:?}", transport.logout().await);
+        reported += &format!("{:?}", transport.logout().await);
         assert!(
             server.requests().iter().any(|asked| asked.contains(SECOND)),
             "the test asks nothing"
@@ -132,7 +133,7 @@ async fn nothing_that_is_told_holds_a_secret() {
         let numbers: Vec<&str> = written.lines().map(|line| &line[5..15]).collect();
         let log = log_so_far();
         assert!(log.contains("log: ") && log.contains("CLMKabuCancelOrderAll"), "{log}");
-        for text in [&told, &log] {
+        for text in [&reported, &log] {
             for canary in ["canary", "virtual-secret", "p_sd_date", numbers[0], numbers[1]] {
                 let at = text.find(canary);
                 let around = at.map(|at| text.get(at.saturating_sub(200)..at + 40));

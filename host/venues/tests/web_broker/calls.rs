@@ -1,4 +1,4 @@
-//! Requests leave once, and what became of them is told apart (specification 4, P7 and P18).
+//! Requests leave once, and their outcomes are distinguished (specification 4, P7 and P18).
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -14,14 +14,14 @@ const LIST: &str = r#"{"p_sd_date":"x","p_rv_date":"y","p_errno":"0","p_err":"",
     "sResultCode":"0","sResultText":"表示ソート 100%","nNumber":12.50,
     "aOrderList":[{"sOrderStatus":"一部約定"}],"aEmpty":""}"#;
 
-/// Asks once, and gives the failure and how many requests came.
+/// Sends one request, and returns the failure and the number of requests that arrived.
 async fn failure(act: impl Fn() -> Act + Send + Sync + 'static) -> (CallFailure, usize) {
     let server = Server::start(logged_in(move |_, _| act()));
     let folder = tempfile::tempdir().unwrap();
     let mut transport = server.session(folder.path()).await;
     let called = transport.call(&account::cash_request(), None).await;
     assert!(called.p_no.is_some());
-    // Whoever would send again does so at once.
+    // A second request would be sent at once.
     tokio::time::sleep(Duration::from_millis(150)).await;
     (called.result.unwrap_err(), server.requests().len() - 1)
 }
@@ -86,13 +86,13 @@ async fn an_answer_may_be_waited_for_a_shorter_time() {
     let text = called.result.unwrap_err().to_string();
     assert!(text.contains("within 0.2 s"), "{text}");
     assert!(watch.elapsed() < Duration::from_secs(1));
-    // The next question is asked at once, by a higher number.
+    // The next request is sent at once, with a higher number.
     transport.call_within(&account::cash_request(), Duration::from_secs(1)).await.result.unwrap();
 }
 
 #[tokio::test]
 async fn p7_a_connection_is_not_used_again() {
-    // The server keeps the connection after the login's answer and would take the next request on it.
+    // The server leaves the connection open after the login's answer and would take the next request on it.
     let server = Server::start(logged_in(|_, _| Act::HangUp));
     let folder = tempfile::tempdir().unwrap();
     let mut transport = server.session(folder.path()).await;
@@ -187,7 +187,7 @@ async fn an_order_is_written_in_the_brokers_order() {
     assert_eq!(server.requests().len(), 2);
 }
 
-/// The second password is hidden in every answer while it is held, not only in those to requests that take it.
+/// The second password is redacted in every answer while it is held, also in those to requests without it.
 #[tokio::test]
 async fn what_the_caller_hides_no_answer_shows() {
     let said = r#"{"p_errno":"0","sResultCode":"11","sResultText":"you wrote Canary Second"}"#;

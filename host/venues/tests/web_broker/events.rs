@@ -22,7 +22,7 @@ const TIMES: FollowTimes = FollowTimes {
     stable: Duration::from_secs(60),
 };
 
-/// A socket for the stream, and where a login says that it is.
+/// A socket for the stream, and its address from a login.
 async fn stream() -> (TcpListener, EventAddress) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -103,7 +103,7 @@ async fn a_text_in_pieces_is_one_frame() {
     let (mut receiver, _cancel) = followed(address);
     let mut socket = accepted(&listener).await;
     assert_eq!(receiver.recv().await, Some(StreamEvent::Up));
-    // Two fragments that tear the three bytes of a character.
+    // Two fragments that split the three bytes of a character.
     let raw = socket.get_mut();
     let text = "p_X\u{2}表".as_bytes();
     let (one, two) = text.split_at(text.len() - 1);
@@ -115,9 +115,9 @@ async fn a_text_in_pieces_is_one_frame() {
     assert_eq!(field(&fields, "p_X"), Some("表"));
 }
 
-/// The broker sends the day's frames again at each connection: one that cannot be read must not end it.
+/// The broker sends the day's frames again at each connection: an unreadable one must not end it.
 #[tokio::test]
-async fn a_frame_that_cannot_be_read_is_told_and_the_next_one_comes() {
+async fn an_unreadable_frame_is_reported_and_the_next_one_comes() {
     let (listener, address) = stream().await;
     let (mut receiver, _cancel) = followed(address);
     let mut socket = accepted(&listener).await;
@@ -134,7 +134,7 @@ async fn a_frame_that_cannot_be_read_is_told_and_the_next_one_comes() {
         let Some(StreamEvent::Frame(fields)) = receiver.recv().await else { panic!("{words}") };
         assert_eq!(field(&fields, "p_cmd"), Some("KP"));
     }
-    // Shift-JIS in a text frame is against the rules of WebSockets, and clear all the same.
+    // Shift-JIS in a text frame breaks the rules of WebSockets, but can be read.
     socket.get_mut().write_all(b"\x81\x05X\x02\x95\x5c\x01").await.unwrap();
     let Some(StreamEvent::Frame(fields)) = receiver.recv().await else { panic!() };
     assert_eq!(field(&fields, "X"), Some("表"));
@@ -183,7 +183,7 @@ async fn what_is_no_stream_ends_the_connection_and_it_is_tried_again() {
 }
 
 #[tokio::test]
-async fn nobody_follows_who_is_not_received() {
+async fn a_stream_without_a_receiver_ends() {
     let (listener, address) = stream().await;
     let (sender, receiver) = tokio::sync::mpsc::channel(1);
     let following = tokio::spawn(follow_with(address, sender, CancellationToken::new(), TIMES));

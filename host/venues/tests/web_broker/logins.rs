@@ -1,4 +1,4 @@
-//! How a session begins, or does not.
+//! Logins that begin a session, and logins that fail.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -71,13 +71,13 @@ async fn addresses_that_changed_are_named() {
 }
 
 #[tokio::test]
-async fn logins_fail_in_ways_that_are_told_apart() {
+async fn logins_fail_in_ways_that_are_distinguished() {
     let refused =
         r#"{"p_errno":"0","sResultCode":"10031","sResultText":"暗証番号 word が違います"}"#;
     let failure = login_with(move |_| sjis(refused)).await;
     let text = "暗証番号 *** が違います".to_owned();
     assert_eq!(failure, LoginFailure::Refused { code: "10031".to_owned(), text });
-    // What a refused login repeats or gives away: in its code, in its words, and in its addresses.
+    // A refused login repeats or shows secrets: in its code, in its words, and in its addresses.
     for (code, words) in [("wOrd", "W or\td"), ("10031 x", "virtual-secret-9"), ("word", "")] {
         let refused = format!(
             r#"{{"p_errno":"0","sResultCode":"{code}","sResultText":"<{words}>",
@@ -159,8 +159,8 @@ async fn a_server_that_is_not_there_is_unreachable() {
 
 const AUTH_ID: &str = "canary48AuthId0123456789";
 
-/// A key pair, and the answer to a login whose addresses are encrypted for it: each with what the vendor leaves
-/// in, and the last one without.
+/// A key pair, and the answer to a login whose addresses are encrypted for it. Each has the bytes that the
+/// vendor leaves in the file, except the last one.
 pub(crate) fn encrypted_ack(key: &rsa::PublicKey, port: u16) -> String {
     let mut ack = String::from_utf8(login_ack(port)).unwrap();
     for name in ["sUrlRequest", "sUrlMaster", "sUrlPrice", "sUrlEvent", "sUrlEventWebSocket"] {
@@ -194,7 +194,7 @@ pub(crate) fn key_transport(server: &Server, folder: &std::path::Path) -> Transp
     Transport::new(&config, false).unwrap()
 }
 
-/// A login with a key that fails, and what it says.
+/// A login with a key that fails, and its failure.
 async fn key_login_with(body: impl Fn(u16) -> Vec<u8> + Send + Sync + 'static) -> LoginFailure {
     let server = Server::start(move |_, port| Act::Body(body(port)));
     let folder = tempfile::tempdir().unwrap();
@@ -242,7 +242,7 @@ async fn logins_with_a_key_fail_in_ways_that_say_what_to_do() {
     let failure = key_login_with(move |port| sjis(&encrypted_ack(&other, port))).await;
     assert_eq!(failure, LoginFailure::KeyDoesNotFit("sUrlRequest"));
     assert!(failure.to_string().contains("kumiki key set web-broker-private-key"), "{failure}");
-    // Addresses in clear are no addresses for a key.
+    // Unencrypted addresses are refused for a login with a key.
     let failure = key_login_with(login_ack).await;
     assert_eq!(failure, LoginFailure::KeyDoesNotFit("sUrlRequest"));
     let wrong = format!(r#"{{"p_errno":"-1","p_err":"sAuthId:[{AUTH_ID}] is not valid."}}"#);
@@ -270,8 +270,8 @@ async fn a_version_that_was_switched_off_says_so() {
     let mut transport = server.transport(folder.path(), true);
     let failure = transport.login(&password("user", "word")).await.unwrap_err();
     assert_eq!(failure, LoginFailure::Retired);
-    let told = failure.to_string();
-    assert!(told.contains("404") && told.contains("dialect"), "{told}");
+    let reported = failure.to_string();
+    assert!(reported.contains("404") && reported.contains("dialect"), "{reported}");
     // The dialect is that of the present version, and the path is not.
     let mut config = server.config(folder.path());
     config.base_url = Some(format!("http://127.0.0.1:{}/e_api_v4r9/", server.port));
@@ -280,8 +280,11 @@ async fn a_version_that_was_switched_off_says_so() {
     let mut transport = Transport::new(&config, false).unwrap();
     let failure = transport.login(&key_credentials(&new_key())).await.unwrap_err();
     assert_eq!(failure, LoginFailure::RetiredPath);
-    let told = failure.to_string();
-    assert!(told.contains("404") && told.contains("leave the path out of base_url"), "{told}");
+    let reported = failure.to_string();
+    assert!(
+        reported.contains("404") && reported.contains("leave the path out of base_url"),
+        "{reported}"
+    );
 }
 
 #[tokio::test]
@@ -322,7 +325,7 @@ impl io::Write for Log {
     }
 }
 
-/// However often a process logs in, which has one transport; another date is told again.
+/// One warning for all logins of a process, which has one transport; another date gives another warning.
 #[tokio::test]
 async fn the_next_version_is_warned_of_once() {
     let log = Log::default();

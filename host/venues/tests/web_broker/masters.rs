@@ -42,7 +42,7 @@ fn whole() -> String {
     [&days, NAME, unknown, MARKET, &other, &new, &old, &later, status, COMPLETE].join("\n")
 }
 
-/// In pieces that tear characters and records, and without an end.
+/// An answer in pieces that split characters and records, and without an end.
 fn chunked(text: &str) -> Vec<u8> {
     let mut sent = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
     for piece in sjis(text).chunks(7) {
@@ -65,7 +65,7 @@ fn check(masters: &Masters) {
 }
 
 #[tokio::test]
-async fn p4_the_stream_is_read_to_its_word_that_it_is_complete_and_kept_for_the_day() {
+async fn p4_the_stream_is_read_until_it_is_complete_and_stored_for_the_day() {
     let server = Server::start(logged_in(|_, _| Act::Raw(chunked(&whole()))));
     let folder = tempfile::tempdir().unwrap();
     let mut transport = server.session(folder.path()).await;
@@ -78,7 +78,7 @@ async fn p4_the_stream_is_read_to_its_word_that_it_is_complete_and_kept_for_the_
     assert_eq!(ticks.tick_at(price("2000")), price("0.5"));
     assert_eq!(server.requests().len(), 2);
     assert!(server.requests()[1].contains("\"CLMEventDownload\""));
-    // The rest of the day from the disk.
+    // On the rest of the day they come from the disk.
     let again = transport.masters(today).await.unwrap();
     check(&again);
     assert_eq!((server.requests().len(), again.system_is_open()), (2, None));
@@ -97,7 +97,7 @@ async fn p4_the_stream_is_read_to_its_word_that_it_is_complete_and_kept_for_the_
 }
 
 #[tokio::test]
-async fn p4_where_the_stream_fails_the_masters_are_asked_for_one_by_one() {
+async fn p4_if_the_stream_fails_the_masters_are_requested_one_by_one() {
     let cut = whole().replace(COMPLETE, "");
     let broken = whole().replace("\"sCLMID\":\"CLMYobine\"", "\"x\":\"y\"");
     let refused = r#"{"p_errno":"-12","p_err":"x"}"#.to_owned();
@@ -121,7 +121,7 @@ async fn p4_where_the_stream_fails_the_masters_are_asked_for_one_by_one() {
         check(&masters);
         assert!(masters.ticks(masters.issue("7203").unwrap()).is_none());
         assert_eq!(server.requests().len(), 5);
-        // What is not whole is not kept.
+        // Incomplete masters are not stored.
         transport.masters(day("2026-05-11")).await.unwrap();
         assert_eq!(server.requests().len(), 9);
     }
@@ -178,8 +178,8 @@ fn p35_steps_are_those_of_the_exchanges_tables() {
     println!("{tables} tables checked");
 }
 
-/// From release v4r10 on each master is a question, one after the other under rising numbers; the list of days
-/// has either of two names, and lots are wrong.
+/// From release v4r10 on each master has a request of its own, with rising numbers. The list of days has either
+/// of two names, and lots are wrong.
 #[tokio::test]
 async fn without_the_stream_each_master_is_a_question() {
     for (days_list, named) in

@@ -8,7 +8,7 @@ use venues::web_broker::RequestNumbers;
 
 const FILE: &str = "KUMIKI_TEST_NUMBERS";
 
-/// What the killed process does; nothing where no file is named.
+/// The killed process; it does nothing without a file.
 #[test]
 fn takes_numbers_until_it_is_killed() {
     let Some(file) = std::env::var_os(FILE) else { return };
@@ -33,7 +33,7 @@ fn p6_numbers_rise_across_kill_9() {
         let mut taken = 0;
         while let Some(Ok(line)) = lines.next() {
             let Some((_, number)) = line.split_once("took ") else { continue };
-            // The last line may be cut: it was taken all the same, and none after it is lower.
+            // The last line may be cut: its number was used all the same, and no later one is lower.
             let Ok(number) = number.parse::<u64>() else { continue };
             if number < 1_000_000_000 {
                 continue;

@@ -1,4 +1,4 @@
-//! The vendor's own samples and event frames, where they are at hand; the tests say what they skip.
+//! The vendor's own samples and event frames, if they are at hand; the tests print what they skip.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ async fn the_official_login_begins_a_session() {
             ack.replace("https://demo-kabuka.e-shiten.jp", &format!("http://127.0.0.1:{port}"));
         let local =
             local.replace("wss://demo-kabuka.e-shiten.jp", &format!("ws://127.0.0.1:{port}"));
-        // The sample answers a request of its own number.
+        // The sample answers a request with a number of its own.
         let local = local.replace("\"p_no\":\"1\",", "");
         Act::Body(sjis(&local))
     });
@@ -129,9 +129,9 @@ fn positions_are_read_from_the_fields_of_the_vendors_samples() {
     assert!(account::read_holdings(&answered).unwrap_err().contains("aGenbutuKabuList"));
 }
 
-/// Specification 4, P129: what is believed of a row stands in rows only; a list is one or `""`.
+/// Specification 4, P129: data come from rows only; a list is a list or `""`.
 #[test]
-fn only_a_list_or_an_empty_text_tells_that_there_is_nothing() {
+fn only_a_list_or_an_empty_text_is_a_list() {
     let read = |list: &str| {
         let list = list.replace("LIST", "aOrderList");
         let answer = format!(r#"{{"p_errno":"0","sResultCode":"0"{list}}}"#);
@@ -180,7 +180,7 @@ fn a_row_that_is_no_record_is_left_out_and_the_others_stay() {
     }
 }
 
-/// Used by the masters' tests too.
+/// The masters' tests use it, too.
 pub(crate) fn day(text: &str) -> JstDate {
     text.parse().unwrap()
 }

@@ -1,4 +1,4 @@
-//! A server of our own on this machine: it answers, is silent, or hangs up, and keeps what it was asked.
+//! A server on this machine: it answers, is silent, or hangs up, and stores its requests.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use secrecy::SecretString;
 use venues::web_broker::encoding::{from_cp932, percent_decode, to_cp932};
 use venues::web_broker::{Credentials, Environment, Transport, WebBrokerConfig};
 
-/// What the server does with a request.
+/// The server's reaction to a request.
 pub(crate) enum Act {
     /// Answers with a body and status 200.
     Body(Vec<u8>),
@@ -43,7 +43,7 @@ impl Server {
         Self { port, requests }
     }
 
-    /// What was asked so far, decoded.
+    /// The requests so far, decoded.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -149,7 +149,7 @@ pub(crate) fn login_ack(port: u16) -> Vec<u8> {
     ))
 }
 
-/// Answers logins, and the rest by `answer`.
+/// Answers logins, and all else by `answer`.
 pub(crate) fn logged_in(
     answer: impl Fn(&str, u16) -> Act + Send + Sync + 'static,
 ) -> impl Fn(&str, u16) -> Act + Send + Sync + 'static {

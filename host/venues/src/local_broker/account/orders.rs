@@ -1,5 +1,6 @@
-//! Rows of `GET /orders` (specification 4, P57). What an order's state means is derived from its history,
-//! because the gateway tells of an order that it ended, not how.
+//! Rows of `GET /orders` (specification 4, P57).
+//!
+//! The gateway reports that an order ended, but not how. So its end is derived from its history.
 
 use chrono::DateTime;
 use domain::calendar::ExchangeCalendar;
@@ -14,7 +15,7 @@ use crate::Listed;
 use crate::local_broker::keys::is_derivative;
 use crate::local_broker::limits::DETAILS_MAX;
 
-/// Fields that an order has a place for; all others are `extra`.
+/// Fields of a row that have a place of their own; all others are `extra`.
 const PLACED: [&str; 6] = ["ID", "Symbol", "Side", "Price", "OrderQty", "CumQty"];
 
 /// Fields of `extra` that may have digits after the point: they are always decimal texts.
@@ -35,7 +36,7 @@ fn order(row: &Row<'_>) -> Result<AccountOrder, String> {
     let received = received(row)?;
     let (quantity, filled) = (row.shares("OrderQty")?, row.shares("CumQty")?);
     let is_over = state(row)? == ENDED;
-    // A quantity of 0 beside filled shares is what a gateway may make of an order that is over.
+    // The gateway may set the quantity of an ended order to 0, though it has filled shares.
     if filled > quantity && quantity > 0 {
         let what = format!("is more than OrderQty `{quantity}`");
         return Err(wrong("CumQty", &filled.to_string(), &what));
@@ -60,8 +61,8 @@ fn order(row: &Row<'_>) -> Result<AccountOrder, String> {
     })
 }
 
-/// An order without a price is a market order, but one that takes its limit from the other side's best
-/// price when it is sent.
+/// The type of an order. Without a price it is a market order, unless its limit is the other side's best price
+/// when it is sent.
 fn order_type(row: &Row<'_>, price: Option<Price>) -> Result<OrderType, String> {
     match price {
         Some(price) if price.units() < 0 => Err(wrong("Price", &price.to_string(), "is below 0")),
@@ -84,7 +85,7 @@ fn time_in_force(row: &Row<'_>, exchange: i64, expires: bool) -> Result<TimeInFo
         };
     }
     match row.whole("OrdType")? {
-        // 4: a limit order that becomes a market order at the close; `extra` tells it.
+        // 4: a limit order that becomes a market order at the close; `extra` has the code.
         None | Some(1 | 4 | OPPOSITE_LIMIT) => Ok(day),
         Some(2) => Ok(TimeInForce::AtTheOpen),
         Some(3) => Ok(TimeInForce::AtTheClose),
@@ -93,8 +94,8 @@ fn time_in_force(row: &Row<'_>, exchange: i64, expires: bool) -> Result<TimeInFo
     }
 }
 
-/// The last moment of an order that lives longer than one business day. One that is received after the
-/// close or on a holiday is of the next.
+/// The last moment of an order that lives longer than one business day. An order that arrives after the close
+/// or on a holiday belongs to the next business day.
 fn expires(row: &Row<'_>, received: TsNanos) -> Result<Option<TsNanos>, String> {
     let Some(day) = row.whole("ExpireDay")?.filter(|day| *day != 0) else { return Ok(None) };
     let date = plain_date(&day.to_string());
@@ -113,7 +114,7 @@ fn expires(row: &Row<'_>, received: TsNanos) -> Result<Option<TsNanos>, String> 
 fn received(row: &Row<'_>) -> Result<TsNanos, String> {
     let text = row.required_text("RecvTime")?;
     let zoned = || DateTime::parse_from_rfc3339(&text).ok();
-    // A time without a zone is Japan's, like all that the gateway tells.
+    // A time without a zone is in Japan's, like all times of the gateway.
     let time = zoned().or_else(|| DateTime::parse_from_rfc3339(&format!("{text}+09:00")).ok());
     let nanos = time.and_then(|time| time.timestamp_nanos_opt());
     let nanos = nanos.and_then(|nanos| u64::try_from(nanos).ok());
@@ -138,9 +139,10 @@ fn status(row: &Row<'_>, quantity: u64, filled: u64) -> Result<OrderStatus, Stri
         1 | 2 => Ok(OrderStatus::Submitted),
         3 => Ok(OrderStatus::Accepted),
         4 => {
-            let asked = history(row)?.into_iter().rev();
-            let mut asked = asked.filter(|step| matches!(step.kind, Some(CHANGE | CANCEL)));
-            match asked.next() {
+            let operations = history(row)?.into_iter().rev();
+            let mut operations =
+                operations.filter(|step| matches!(step.kind, Some(CHANGE | CANCEL)));
+            match operations.next() {
                 Some(step) if step.kind == Some(CANCEL) => Ok(OrderStatus::PendingCancel),
                 _ => Ok(OrderStatus::PendingUpdate),
             }
@@ -150,8 +152,9 @@ fn status(row: &Row<'_>, quantity: u64, filled: u64) -> Result<OrderStatus, Stri
     }
 }
 
-/// How an order ended. A cancel may set its quantity to what is filled, so that is no proof of a fill. Without a
-/// word on it, what is filled decides: the rest of an order that is partly filled can only have been taken back.
+/// How an order ended. A cancel may set its quantity to the filled shares, so equal numbers prove no full fill.
+/// If the history does not say it, the fills decide: the rest of a partly filled order can only have been
+/// cancelled.
 fn ended(history: &[Step], quantity: u64, filled: u64) -> OrderStatus {
     let has = |takes: &dyn Fn(&Step) -> bool| history.iter().any(takes);
     let is_cancel = |step: &Step| step.kind == Some(CANCEL);
@@ -172,12 +175,12 @@ fn ended(history: &[Step], quantity: u64, filled: u64) -> OrderStatus {
     }
 }
 
-/// `RecType` of what happened to an order.
+/// `RecType` of a step in the history.
 const EXPIRED: i64 = 3;
 const CHANGE: i64 = 5;
 const CANCEL: i64 = 6;
 const LAPSED: i64 = 7;
-/// `State` of what happened.
+/// `State` of a step in the history.
 const DONE: i64 = 3;
 const FAILED: i64 = 4;
 const DELETED: i64 = 5;
@@ -189,7 +192,7 @@ struct Step {
     state: Option<i64>,
 }
 
-/// What happened to an order, in the order in which it happened.
+/// The history of an order, in order.
 fn history(row: &Row<'_>) -> Result<Vec<Step>, String> {
     let Some(text) = row.value("Details") else { return Ok(Vec::new()) };
     let list = List::read(text).map_err(|error| format!("Details {error}"))?;

@@ -1,4 +1,4 @@
-//! A record of an answer: its fields in their order, numbers as the texts in which they were sent.
+//! A record of an answer: its fields in order, numbers as the texts that were sent.
 
 use std::fmt;
 
@@ -109,8 +109,8 @@ fn decimal(units: i64) -> String {
     Price::from_units(units).to_string()
 }
 
-/// Says what is wrong with a field. A value is quoted whole or not at all: of a secret in one that is cut, a part
-/// is left that no search finds.
+/// The error of a field. A value is quoted whole or not at all: a secret that is cut would no longer be
+/// redacted.
 pub(super) fn wrong(name: &str, value: &str, what: &str) -> String {
     if value.chars().nth(SHOWN_CHARS_MAX).is_some() {
         return format!("{name}, with {} characters, {what}", value.chars().count());
@@ -119,8 +119,8 @@ pub(super) fn wrong(name: &str, value: &str, what: &str) -> String {
     format!("{name} `{shown}` {what}")
 }
 
-/// A field as clients get it. Numbers in fields that `is_decimal` names become decimal texts, other
-/// whole ones stay numbers; what is neither stays the text in which it was sent.
+/// A field as clients get it. Numbers in the fields of `is_decimal` become decimal texts, other whole numbers
+/// stay numbers. All else stays the text that was sent.
 pub(super) fn shown(
     name: &str,
     text: &str,

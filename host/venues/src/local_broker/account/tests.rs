@@ -54,8 +54,8 @@ fn position_row(changes: Value) -> String {
     format!("[{row}]")
 }
 
-/// Regression: at the gateway 2 buys and 1 sells. The web broker's 3 for a buy would sell there, so it is
-/// no side at all.
+/// Regression: at the gateway 2 buys and 1 sells. The web broker's 3 for a buy would sell there, so it is an
+/// error.
 #[test]
 fn p57_buy_is_2_and_sell_is_1_at_the_gateway_and_the_web_brokers_3_is_neither() {
     for (code, side) in [
@@ -70,13 +70,16 @@ fn p57_buy_is_2_and_sell_is_1_at_the_gateway_and_the_web_brokers_3_is_neither() 
     }
     for code in [json!("3"), json!(3), json!("0"), json!("BUY"), json!(""), json!(null), json!(1.5)]
     {
-        let told = orders(json!({ "Side": code })).unwrap_err();
-        assert!(told.starts_with("20261124A02N04738436: GET /orders: Side "), "{told}");
-        let told = positions(&position_row(json!({ "Side": code }))).unwrap_err();
-        assert!(told.starts_with("8306: GET /positions: Side "), "{told}");
+        let reported = orders(json!({ "Side": code })).unwrap_err();
+        assert!(reported.starts_with("20261124A02N04738436: GET /orders: Side "), "{reported}");
+        let reported = positions(&position_row(json!({ "Side": code }))).unwrap_err();
+        assert!(reported.starts_with("8306: GET /positions: Side "), "{reported}");
     }
-    let told = orders(json!({ "Side": "3" })).unwrap_err();
-    assert!(told.ends_with("GET /orders: Side `3` is neither 1 (sell) nor 2 (buy)"), "{told}");
+    let reported = orders(json!({ "Side": "3" })).unwrap_err();
+    assert!(
+        reported.ends_with("GET /orders: Side `3` is neither 1 (sell) nor 2 (buy)"),
+        "{reported}"
+    );
 }
 
 #[test]
@@ -98,21 +101,26 @@ fn p57_balances_are_exact_and_null_stays_null() {
         ("<html>", "is not a record"),
         (r#"{"StockAccountWallet": 1} x"#, "is not a record"),
     ] {
-        let told = read_cash(body).unwrap_err().to_string();
+        let reported = read_cash(body).unwrap_err().to_string();
         assert!(
-            told.starts_with("the engine cannot read the gateway's answer to GET /wallet/cash "),
-            "{told}"
+            reported
+                .starts_with("the engine cannot read the gateway's answer to GET /wallet/cash "),
+            "{reported}"
         );
-        assert!(told.contains(what), "{body}: {told}");
+        assert!(reported.contains(what), "{body}: {reported}");
     }
     for (value, what) in [
         ("\"1\"", "StockAccountWallet `1` is not a number"),
         ("1.00001", "has more than 4 digits after the point"),
         ("1e15", "StockAccountWallet `1e15` is too large"),
     ] {
-        // The amount cannot be read, and the answer is one.
-        let told = read_cash(&format!("{{\"StockAccountWallet\": {value}}}")).unwrap().unwrap_err();
-        assert!(told.starts_with("GET /wallet/cash: ") && told.contains(what), "{value}: {told}");
+        // The amount cannot be read, but the answer can.
+        let reported =
+            read_cash(&format!("{{\"StockAccountWallet\": {value}}}")).unwrap().unwrap_err();
+        assert!(
+            reported.starts_with("GET /wallet/cash: ") && reported.contains(what),
+            "{value}: {reported}"
+        );
     }
     assert!(read_margin("{}").unwrap_err().to_string().contains("MarginAccountWallet is missing"));
 }
@@ -179,7 +187,7 @@ fn the_vendors_samples_are_read() {
 }
 
 #[test]
-fn p57_an_order_row_is_told_whole() {
+fn p57_an_order_row_is_read_whole() {
     let row = orders(json!({"CashMargin": 2, "MarginPremium": 0.30, "New": [1.50, {"a": true}]}));
     let extra = json!({
         "State": 3, "OrderState": 3, "OrdType": 1,
@@ -199,7 +207,7 @@ fn p57_an_order_row_is_told_whole() {
         price: Some(Price::from_units(7_045_000)),
         time_in_force: TimeInForce::Day,
         expires: None,
-        // A part of it is filled; lists tell such an order as accepted.
+        // It is partly filled; lists show such an order as accepted.
         status: OrderStatus::Accepted,
         received: TsNanos::from_nanos(1_795_478_451_763_683_000),
         extra: extra.as_object().unwrap().clone(),
@@ -228,12 +236,12 @@ fn p57_the_instruments_suffix_is_that_of_the_market() {
         (json!(1.5), "Exchange `1.5` is not a whole number"),
         (json!(null), "Exchange is missing"),
     ] {
-        let told = orders(json!({ "Exchange": exchange })).unwrap_err();
-        assert!(told.contains(what), "{told}");
+        let reported = orders(json!({ "Exchange": exchange })).unwrap_err();
+        assert!(reported.contains(what), "{reported}");
     }
 }
 
-/// A history of these kinds and states, the numbers not without holes and not in order.
+/// A history of these kinds and states, with numbers that have gaps and are out of order.
 fn history(steps: &[(i64, i64)]) -> Value {
     let steps = steps.iter().enumerate().map(|(index, (kind, state))| {
         json!({"SeqNum": 1 + 3 * index, "RecType": kind, "State": state, "Price": 704.5})
@@ -276,7 +284,7 @@ fn p57_the_status_comes_from_the_state_and_the_history() {
         let leaves = if state == 5 { 0 } else { 300 - filled };
         assert_eq!(row.leaves, Quantity::new(leaves), "{state} {filled} {steps:?}");
     }
-    // A cancel that takes the quantity down to what was filled is no fill.
+    // A cancel that reduces the quantity to the filled shares is no fill.
     let cancelled = json!({
         "State": 5, "OrderQty": 100, "CumQty": 100, "Details": history(&[(1, 3), (8, 3), (6, 3)]),
     });
@@ -306,7 +314,7 @@ fn p57_types_and_times_in_force() {
         assert_eq!((row.order_type, row.time_in_force), (order_type, time_in_force), "{change}");
         assert_eq!(row.price.is_some(), change.get("Price").is_none(), "{change}");
     }
-    // Monday the 23rd is a holiday, the weekend before it too: all these are of Tuesday.
+    // Monday the 23rd is a holiday, after the weekend: all these belong to Tuesday.
     for received in
         ["2026-11-20T15:30:00+09:00", "2026-11-22T12:00:00Z", "2026-11-24T00:00:00+09:00"]
     {
@@ -322,7 +330,7 @@ fn p57_types_and_times_in_force() {
 }
 
 #[test]
-fn p57_what_cannot_be_read_is_told_by_its_field() {
+fn p57_an_unreadable_field_is_named() {
     for (change, what) in [
         (json!({"ID": ""}), "ID is missing"),
         (json!({"ID": 5}), "ID `5` is not a text"),
@@ -346,19 +354,19 @@ fn p57_what_cannot_be_read_is_told_by_its_field() {
         (json!({"Exchange": 24, "TimeInForce": 4}), "TimeInForce `4` is not 1 to 3"),
         (json!({"Symbol": "\u{1b}[2J"}), "Symbol `\\u001b[2J`"),
     ] {
-        let told = orders(change.clone()).unwrap_err();
-        assert!(told.contains(&format!("GET /orders: {what}")), "{change}: {told}");
+        let reported = orders(change.clone()).unwrap_err();
+        assert!(reported.contains(&format!("GET /orders: {what}")), "{change}: {reported}");
     }
-    // One odd row hides no other one.
+    // An unreadable row hides no other one.
     let odd = order(json!({"ID": "odd", "Exchange": 4}));
     let body = format!("[{},{odd},5,{}]", order(json!({})), order(json!({"ID": "last"})));
     let read = read_orders(&body).unwrap();
     let ids: Vec<&str> = read.rows.iter().map(|row| &*row.venue_order_id).collect();
     assert_eq!(ids, ["20261124A02N04738436", "last"]);
-    let told: Vec<_> = read.left_out.iter().map(|odd| (odd.id.as_deref(), &*odd.why)).collect();
-    assert_eq!(told[0].0, Some("odd"));
-    assert_eq!(told[0].1, "odd: GET /orders: Exchange `4` is not a known market");
-    assert!(told[1].1.starts_with("row 3 of 4: GET /orders: is not a record"), "{told:?}");
+    let reported: Vec<_> = read.left_out.iter().map(|odd| (odd.id.as_deref(), &*odd.why)).collect();
+    assert_eq!(reported[0].0, Some("odd"));
+    assert_eq!(reported[0].1, "odd: GET /orders: Exchange `4` is not a known market");
+    assert!(reported[1].1.starts_with("row 3 of 4: GET /orders: is not a record"), "{reported:?}");
     assert_eq!(read_orders("[]").unwrap().whole(), Ok(Vec::new()));
     assert_eq!(read_positions(" [ ] ").unwrap().whole(), Ok(Vec::new()));
     for body in ["", "{}", "null", "[", "{\"Code\":4001009,\"Message\":\"\"}"] {
@@ -370,8 +378,8 @@ fn p57_what_cannot_be_read_is_told_by_its_field() {
 fn every_limit_of_a_list_is_one() {
     let list = |rows: usize| format!("[{}]", vec!["1"; rows].join(","));
     assert_eq!(List::read(&list(ROWS_MAX)).unwrap().0.len(), ROWS_MAX);
-    let told = read_orders(&list(ROWS_MAX + 1)).unwrap_err().to_string();
-    assert!(told.contains("more than 20000 rows"), "{told}");
+    let reported = read_orders(&list(ROWS_MAX + 1)).unwrap_err().to_string();
+    assert!(reported.contains("more than 20000 rows"), "{reported}");
 
     let row = order(json!({}));
     let known = serde_json::from_str::<Value>(&row).unwrap().as_object().unwrap().len();
@@ -411,18 +419,18 @@ fn p57_positions_have_a_side_and_a_kind() {
         assert_eq!((rows[0].market_value, rows[0].unrealized), (None, None));
         assert_eq!(rows[0].number, None);
     }
-    let told = positions(&position_row(json!({"MarginTradeType": 4}))).unwrap_err();
-    assert!(told.contains("8306: GET /positions: MarginTradeType `4` is not 1"), "{told}");
-    // What the gateway divided is rounded, half to even.
+    let reported = positions(&position_row(json!({"MarginTradeType": 4}))).unwrap_err();
+    assert!(reported.contains("8306: GET /positions: MarginTradeType `4` is not 1"), "{reported}");
+    // Numbers that the gateway divided are rounded, half to even.
     let body = position_row(json!({"LeavesQty": 300.0})).replace("704", "704.333333333333333333");
     let rows = positions(&body).unwrap();
     assert_eq!(rows[0].average_price, Some(Price::from_units(7_043_333)));
     assert_eq!(rows[0].quantity, Quantity::new(300));
-    let told = positions(&position_row(json!({"LeavesQty": 0.5}))).unwrap_err();
-    assert!(told.contains("LeavesQty `0.5` is not a whole number"), "{told}");
+    let reported = positions(&position_row(json!({"LeavesQty": 0.5}))).unwrap_err();
+    assert!(reported.contains("LeavesQty `0.5` is not a whole number"), "{reported}");
 }
 
-/// What is merely unusual is believed.
+/// Unusual rows are accepted.
 #[test]
 fn unusual_rows_are_shown() {
     use OrderStatus::{Canceled, Expired, Filled, Rejected};
@@ -458,7 +466,7 @@ fn unusual_rows_are_shown() {
     assert_eq!((closed[0].quantity, closed[0].average_price), (Quantity::new(0), None));
 }
 
-/// Whoever redacts an error later must find a secret in it whole, or nothing of it.
+/// A later redaction of an error must find a secret whole, or nothing of it.
 #[test]
 fn a_value_in_an_error_is_quoted_whole_or_not_at_all() {
     let secret = "canary-word-of-16";
@@ -470,9 +478,9 @@ fn a_value_in_an_error_is_quoted_whole_or_not_at_all() {
             ("Price", json!({ before.clone(): secret })),
             ("ID", json!([before, secret])),
         ] {
-            let told = orders(json!({ field: value })).unwrap_err();
-            assert_eq!(told.contains("cana"), told.contains(secret), "{told}");
-            assert!(told.contains(field) && told.len() < 300, "{told}");
+            let reported = orders(json!({ field: value })).unwrap_err();
+            assert_eq!(reported.contains("cana"), reported.contains(secret), "{reported}");
+            assert!(reported.contains(field) && reported.len() < 300, "{reported}");
         }
     }
 }

@@ -47,7 +47,7 @@ fn quoted(
 }
 
 /// Price and shares of a trade with its side and rule.
-type Told = (i64, i64, AggressorSide, SideRule);
+type Seen = (i64, i64, AggressorSide, SideRule);
 
 impl Feed {
     fn take(&mut self, board: &GatewayBoard, received: TsNanos) -> MarketUpdate {
@@ -59,7 +59,7 @@ impl Feed {
     }
 }
 
-fn told(trade: Option<TradePrint>) -> Option<Told> {
+fn seen(trade: Option<TradePrint>) -> Option<Seen> {
     let trade = trade?;
     assert_eq!(trade.after_gap, trade.side_rule == Some(SideRule::AfterGap));
     let (price, qty) = (trade.price / YEN, trade.quantity / SHARE);
@@ -67,10 +67,10 @@ fn told(trade: Option<TradePrint>) -> Option<Told> {
 }
 
 /// The trades of frames of price and volume, in one session.
-fn trades(frames: &[(Option<i64>, Option<i64>)]) -> Vec<Option<Told>> {
+fn trades(frames: &[(Option<i64>, Option<i64>)]) -> Vec<Option<Seen>> {
     let mut feed = Feed::default();
     let take = |(price, volume): &(Option<i64>, Option<i64>)| {
-        told(feed.take(&board(*price, *volume), at(0)).trade)
+        seen(feed.take(&board(*price, *volume), at(0)).trade)
     };
     frames.iter().map(take).collect()
 }
@@ -80,7 +80,7 @@ const SELL: (AggressorSide, SideRule) = (AggressorSide::Sell, SideRule::AtBid);
 const MISSED: (AggressorSide, SideRule) = (AggressorSide::Unknown, SideRule::AfterGap);
 const AUCTION: (AggressorSide, SideRule) = (AggressorSide::Unknown, SideRule::Auction);
 
-fn trade(price: i64, qty: i64, (side, rule): (AggressorSide, SideRule)) -> Option<Told> {
+fn trade(price: i64, qty: i64, (side, rule): (AggressorSide, SideRule)) -> Option<Seen> {
     Some((price, qty, side, rule))
 }
 
@@ -90,7 +90,7 @@ fn p53_a_snapshot_has_every_field() {
     feed.begin_session(at(0));
     let mut board = quoted(Some(101), Some(500), Some(102), Some(100));
     board.time_ms = Some(1_795_478_400_000);
-    // An unordered book is carried as it came.
+    // An unordered book is passed on as it came.
     board.bids.push(Level { price: 1_005_000, quantity: 0 });
     let out = feed.take(&board, TsNanos::from_nanos(at(1).nanos() + 2_999_999));
     let level = |price, shares| Level { price, quantity: shares * SHARE };
@@ -141,7 +141,7 @@ fn p53_p56_snapshots_and_trades_share_the_numbers_of_a_symbol() {
     assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
     let other = GatewayBoard { symbol: "130A".to_owned(), ..board(Some(102), Some(0)) };
     assert_eq!(feed.take(&other, at(0)).board.sequence_id, 1);
-    // A board that is read takes no number: whoever follows the stream misses none.
+    // A board that is read takes no number: a client that follows the stream misses none.
     assert_eq!(feed.read(&other, at(0)).sequence_id, 1);
     assert_eq!(feed.take(&other, at(0)).board.sequence_id, 2);
     assert_eq!(feed.take(&board(None, None), at(0)).board.sequence_id, 7);
@@ -152,11 +152,11 @@ fn p54_the_quote_before_decides_not_that_of_the_same_frame() {
     let mut feed = Feed::default();
     feed.take(&quoted(Some(101), Some(100), Some(102), Some(100)), at(0));
     assert_eq!(
-        told(feed.take(&quoted(Some(102), Some(200), Some(104), Some(102)), at(0)).trade),
+        seen(feed.take(&quoted(Some(102), Some(200), Some(104), Some(102)), at(0)).trade),
         trade(102, 100, BUY)
     );
     assert_eq!(
-        told(feed.take(&quoted(Some(102), Some(300), Some(102), Some(100)), at(0)).trade),
+        seen(feed.take(&quoted(Some(102), Some(300), Some(102), Some(100)), at(0)).trade),
         trade(102, 100, SELL)
     );
 }
@@ -166,7 +166,7 @@ fn p54_without_any_quote_before_there_is_no_trade_and_no_share_is_lost() {
     let mut feed = Feed::default();
     feed.take(&quoted(Some(101), Some(100), None, None), at(0));
     assert_eq!(feed.take(&board(Some(102), Some(200)), at(0)).trade, None);
-    assert_eq!(told(feed.take(&board(Some(102), Some(400)), at(0)).trade), trade(102, 300, BUY));
+    assert_eq!(seen(feed.take(&board(Some(102), Some(400)), at(0)).trade), trade(102, 300, BUY));
 }
 
 #[test]
@@ -174,11 +174,11 @@ fn p54_one_side_and_the_midpoint() {
     let mut feed = Feed::default();
     feed.take(&quoted(Some(101), Some(100), Some(102), None), at(0));
     assert_eq!(
-        told(feed.take(&board(Some(101), Some(200)), at(0)).trade),
+        seen(feed.take(&board(Some(101), Some(200)), at(0)).trade),
         trade(101, 100, (AggressorSide::Unknown, SideRule::OneSided))
     );
     assert_eq!(
-        told(feed.take(&board(Some(101), Some(300)), at(0)).trade),
+        seen(feed.take(&board(Some(101), Some(300)), at(0)).trade),
         trade(101, 100, (AggressorSide::Buy, SideRule::Midpoint))
     );
 }
@@ -217,7 +217,7 @@ fn p54_the_log_is_warned_of_midpoints_once_a_minute() {
 }
 
 #[test]
-fn p55_the_first_frame_and_a_falling_volume_tell_no_trade() {
+fn p55_the_first_frame_and_a_falling_volume_give_no_trade() {
     let found = trades(&[
         (Some(102), Some(500)),
         (Some(102), Some(700)),
@@ -228,7 +228,7 @@ fn p55_the_first_frame_and_a_falling_volume_tell_no_trade() {
 }
 
 #[test]
-fn p55_null_carries_the_last_volume_and_duplicates_tell_nothing() {
+fn p55_null_carries_the_last_volume_and_duplicates_give_nothing() {
     let found = trades(&[
         (Some(100), Some(500)),
         (Some(100), None),
@@ -251,10 +251,10 @@ fn p55_the_first_number_after_frames_without_one_is_the_opening_auction() {
             (Some(102), Some(600)),
         ]);
         assert_eq!(found, [None, None, trade(102, 500, AUCTION), trade(102, 100, BUY)]);
-        // No quote is wanted, and a price is waited for.
+        // No quote is needed, but a price is awaited.
         let mut feed = Feed::default();
         let mut take =
-            |price, volume| told(feed.take(&quoted(price, volume, None, None), at(0)).trade);
+            |price, volume| seen(feed.take(&quoted(price, volume, None, None), at(0)).trade);
         assert_eq!(take(None, closed), None);
         assert_eq!(take(None, Some(500)), None);
         assert_eq!(take(Some(102), Some(600)), trade(102, 600, AUCTION));
@@ -262,15 +262,15 @@ fn p55_the_first_number_after_frames_without_one_is_the_opening_auction() {
     // Both, one after the other.
     let found = trades(&[(None, None), (None, Some(0)), (None, None), (Some(99), Some(100))]);
     assert_eq!(found, [None, None, None, trade(99, 100, AUCTION)]);
-    // A reset to 0 begins anew.
+    // A reset to 0 starts anew.
     let found = trades(&[(Some(99), Some(500)), (Some(99), Some(0)), (Some(99), Some(100))]);
     assert_eq!(found, [None, None, trade(99, 100, AUCTION)]);
 }
 
 #[test]
 fn p55_after_a_gap_a_late_start_or_a_number_there_is_no_auction() {
-    let take = |feed: &mut Feed, volume| told(feed.take(&board(Some(102), volume), at(0)).trade);
-    // What was pushed of the opening while the push was down nobody knows.
+    let take = |feed: &mut Feed, volume| seen(feed.take(&board(Some(102), volume), at(0)).trade);
+    // The part of the opening that was pushed while the push was down is unknown.
     let mut feed = Feed::default();
     assert_eq!(take(&mut feed, None), None);
     feed.gap();
@@ -280,7 +280,7 @@ fn p55_after_a_gap_a_late_start_or_a_number_there_is_no_auction() {
     assert_eq!(take(&mut feed, Some(0)), None);
     feed.gap();
     assert_eq!(take(&mut feed, Some(500)), trade(102, 500, MISSED));
-    // A frame after the gap says that nothing was missed.
+    // A frame after the gap shows that nothing was missed.
     for closed in [None, Some(0)] {
         let mut feed = Feed::default();
         assert_eq!(take(&mut feed, None), None);
@@ -288,7 +288,7 @@ fn p55_after_a_gap_a_late_start_or_a_number_there_is_no_auction() {
         assert_eq!(take(&mut feed, closed), None);
         assert_eq!(take(&mut feed, Some(500)), trade(102, 500, AUCTION));
     }
-    // A number came before, in the session of an earlier subscription: what is null now was not always.
+    // A volume came before, in the session of an earlier subscription: so null is not the opening.
     let mut feed = Feed::default();
     assert_eq!(take(&mut feed, Some(500)), None);
     feed.forget("7203");
@@ -314,24 +314,24 @@ fn p55_volume_without_a_price_is_added_to_the_next_trade() {
 #[test]
 fn p55_what_a_gap_missed_is_one_trade_at_the_first_price_after_it() {
     let mut feed = Feed::default();
-    let mut take = |price, volume| told(feed.take(&board(price, volume), at(0)).trade);
+    let mut take = |price, volume| seen(feed.take(&board(price, volume), at(0)).trade);
     assert_eq!(take(Some(102), Some(50)), None);
     assert_eq!(take(Some(102), Some(100)), trade(102, 50, BUY));
     feed.gap();
-    let mut take = |price, volume| told(feed.take(&board(price, volume), at(0)).trade);
-    // Neither says how much was missed at which price.
+    let mut take = |price, volume| seen(feed.take(&board(price, volume), at(0)).trade);
+    // Neither shows how much was missed at which price.
     assert_eq!(take(Some(102), None), None);
     assert_eq!(take(None, Some(400)), None);
     assert_eq!(take(Some(102), Some(450)), trade(102, 350, MISSED));
     assert_eq!(take(Some(102), Some(500)), trade(102, 50, BUY));
     feed.gap();
-    let mut take = |price, volume| told(feed.take(&board(price, volume), at(0)).trade);
+    let mut take = |price, volume| seen(feed.take(&board(price, volume), at(0)).trade);
     // Nothing was missed.
     assert_eq!(take(Some(102), Some(500)), None);
     assert_eq!(take(Some(102), Some(600)), trade(102, 100, BUY));
     feed.gap();
     // A reset in the gap is a first frame, and no gap any more.
-    let mut take = |price, volume| told(feed.take(&board(price, volume), at(0)).trade);
+    let mut take = |price, volume| seen(feed.take(&board(price, volume), at(0)).trade);
     assert_eq!(take(Some(102), Some(50)), None);
     assert_eq!(take(Some(102), Some(60)), trade(102, 10, BUY));
 }
@@ -382,7 +382,7 @@ fn p51_a_board_that_was_read_sets_no_quote_and_no_volume() {
     assert_eq!(feed.read(&read, at(0)).sequence_id, 0);
     assert_eq!(feed.take(&board(Some(102), Some(50)), at(0)).trade, None);
     feed.read(&read, at(0));
-    assert_eq!(told(feed.take(&board(Some(100), Some(150)), at(0)).trade), trade(100, 100, SELL));
+    assert_eq!(seen(feed.take(&board(Some(100), Some(150)), at(0)).trade), trade(100, 100, SELL));
     let snapshot = feed.read(&read, at(1));
     assert_eq!((snapshot.sequence_id, snapshot.last_price), (3, Some(105 * YEN)));
 }
@@ -399,10 +399,10 @@ fn a_symbol_that_is_subscribed_again_begins_anew_with_higher_numbers() {
 }
 
 #[test]
-fn no_more_than_the_limit_of_streams_is_kept() {
+fn no_more_than_the_limit_of_streams_is_stored() {
     let mut feed = Feed::default();
     let symbol = |n: usize| GatewayBoard { symbol: format!("{n:04}"), ..board(Some(102), None) };
-    // A symbol that is pushed stays; boards that were read make room, the oldest first.
+    // A symbol that is pushed stays; boards that were read are removed, the oldest first.
     feed.take(&GatewayBoard { volume: Some(0), ..symbol(0) }, at(0));
     for n in 1..STREAMS_MAX {
         feed.take(&symbol(n), at(0));
@@ -417,7 +417,7 @@ fn no_more_than_the_limit_of_streams_is_kept() {
     // No number of a session comes twice.
     assert_eq!(feed.take(&symbol(2), at(0)).board.sequence_id, 3);
     assert_eq!(
-        told(feed.take(&GatewayBoard { volume: Some(100 * SHARE), ..symbol(0) }, at(0)).trade),
+        seen(feed.take(&GatewayBoard { volume: Some(100 * SHARE), ..symbol(0) }, at(0)).trade),
         trade(102, 100, AUCTION)
     );
     for n in 0..2 * STREAMS_MAX {
@@ -429,7 +429,7 @@ fn no_more_than_the_limit_of_streams_is_kept() {
 #[test]
 fn p55_what_waited_before_a_gap_waits_for_the_volume_after_it() {
     let mut feed = Feed::default();
-    let take = |feed: &mut Feed, price, volume| told(feed.take(&board(price, volume), at(0)).trade);
+    let take = |feed: &mut Feed, price, volume| seen(feed.take(&board(price, volume), at(0)).trade);
     take(&mut feed, Some(102), Some(0));
     assert_eq!(take(&mut feed, None, Some(100)), None);
     feed.gap();
@@ -455,7 +455,7 @@ fn the_first_message_after_an_interruption_says_so() {
     assert!(!gaps(&mut feed));
 }
 
-/// What happens to a stream.
+/// One event of a stream.
 #[derive(Debug, Clone)]
 enum Step {
     Frame { price: Option<i64>, volume: Option<i64>, ask: Option<i64>, bid: Option<i64> },
@@ -484,8 +484,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Volumes add up: between two first frames, what trades told and what still waits for a price is the
-    /// last volume less the first.
+    /// Volumes add up: between two first frames, the volume in trades and the volume that waits for a price
+    /// equal the last volume less the first.
     #[test]
     fn p55_trades_add_up_to_the_volume(steps in proptest::collection::vec(step(), 1..120), rising: bool) {
         let mut feed = Feed::default();
@@ -520,7 +520,8 @@ proptest! {
                     continue;
                 }
             };
-            // Frames without a number since the session began or the push was open: the first number tells all.
+            // Only frames without a volume since the session began or the push was open: the first volume is
+            // the opening auction.
             let is_auction = is_unopened && last.is_none() && frame.volume.is_some();
             if let Some(volume) = frame.volume {
                 if is_auction {
@@ -536,23 +537,23 @@ proptest! {
             }
             let out = feed.take(&frame, now);
             let session = out.board.stream_session_id.to_string();
-            let mut told = vec![out.board.sequence_id];
+            let mut seen = vec![out.board.sequence_id];
             if let Some(trade) = &out.trade {
-                told.push(trade.sequence_id);
+                seen.push(trade.sequence_id);
                 sum += trade.quantity;
                 prop_assert!(trade.quantity > 0);
                 prop_assert_eq!(Some(trade.price), frame.last_price);
                 prop_assert!(is_missed || !trade.after_gap);
                 is_missed = false;
             }
-            // Each number of a session once, without holes.
+            // Each number of a session comes once, without gaps.
             let next = if numbers.0 == session { numbers.1 + 1 } else { 1 };
-            let expected: Vec<u64> = (next..).take(told.len()).collect();
-            prop_assert_eq!(&told, &expected);
-            numbers = (session, told[told.len() - 1]);
+            let expected: Vec<u64> = (next..).take(seen.len()).collect();
+            prop_assert_eq!(&seen, &expected);
+            numbers = (session, seen[seen.len() - 1]);
             let untraded = feed.streams[feed.place("7203").unwrap()].market.untraded;
             prop_assert_eq!(sum + untraded, last.unwrap_or(0) - first.unwrap_or(0));
-            // Nothing waits where a price, a number and a quote before were there.
+            // Nothing waits if a price, a volume and an earlier quote were there.
             let has_quote = before.best_ask.is_some() || before.best_bid.is_some();
             if frame.last_price.is_some() && frame.volume.is_some() && has_quote {
                 prop_assert_eq!(untraded, 0);
@@ -561,7 +562,7 @@ proptest! {
         }
     }
 
-    /// Any number at all: nothing wraps and nothing panics.
+    /// Any numbers: nothing overflows and nothing panics.
     #[test]
     fn any_number_is_taken(numbers: Vec<(Option<i64>, Option<i64>, Option<i64>, Option<i64>, Option<u64>)>) {
         let mut feed = Feed::default();

@@ -1,5 +1,6 @@
-//! What the gateway has registered for us, what it is still to register or take out, and what it may do late
-//! (specification 4, P50, P52).
+//! Our symbols at the gateway: registered, to be registered, to be unregistered, or perhaps registered late.
+//!
+//! Specification 4, P50, P52.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,13 +20,13 @@ use crate::Now;
 #[derive(Debug, Clone, Copy)]
 struct Due {
     at: Duration,
-    /// Times that the gateway has left it out.
+    /// Lists in a row that lacked it.
     tries: u32,
-    /// In a request of its own, because one with others was refused.
+    /// It has a request of its own, because one with others was refused.
     is_single: bool,
-    /// It is on its way.
+    /// Its request is under way.
     is_sent: bool,
-    /// Its subscribers know that it could not be registered.
+    /// Its subscribers have a report that it could not be registered.
     was_reported: bool,
 }
 
@@ -40,73 +41,73 @@ impl Due {
 pub(crate) struct Registrations {
     pub(super) set: RegisterSet,
     due: BTreeMap<String, Due>,
-    /// When symbols that no client wants any more may be taken out again that the gateway did not take out.
+    /// For symbols that the gateway did not unregister: when that may be tried again.
     unregister_after: BTreeMap<String, Duration>,
-    /// Symbols of requests that nothing came of, and until when the gateway's list may show them for that.
+    /// Symbols of failed requests, and until when the gateway may still register them.
     in_doubt: BTreeMap<String, Duration>,
-    /// When the gateway's list is looked at for that next, and for the last time.
+    /// When the gateway's list is read next to find these, and for the last time.
     look_again: Option<Duration>,
     look_last: Duration,
-    /// What an engine before this one has left registered, and on which day of the gateway's.
+    /// The symbols that an engine before this one left registered, and their gateway day.
     left: Option<LeftOver>,
-    /// Entries of others in the gateway's last list.
+    /// Entries of other programs in the gateway's last list.
     foreign: usize,
-    /// The gateway's day, and what was written down of the set last.
+    /// The gateway day and the symbols that were written down last.
     written: (u64, Vec<String>),
 }
 
 impl Registrations {
-    /// All symbols that have a place, the one used last first.
+    /// All symbols that have a place, the most recently used first.
     pub(super) fn symbols(&self) -> Vec<String> {
         self.set.batches().concat()
     }
 
-    /// Entries of others in the gateway's last list.
+    /// Entries of other programs in the gateway's last list.
     pub(super) const fn foreign(&self) -> usize {
         self.foreign
     }
 
-    /// Whether the subscribers of a symbol know that it could not be registered.
+    /// Whether the subscribers of a symbol have a report that it could not be registered.
     pub(super) fn was_reported(&self, symbol: &str) -> bool {
         self.due.get(symbol).is_some_and(|due| due.was_reported)
     }
 
-    /// A symbol is new in the set, and to be registered.
+    /// Plans the registration of a symbol that is new in the set.
     pub(super) fn register(&mut self, symbol: &str, now: Duration) {
         self.due.insert(symbol.to_owned(), Due::at(now));
     }
 
-    /// A symbol is to be registered now, beside what is registered.
+    /// Plans the registration of a symbol now, also if it is registered already.
     pub(super) fn register_also(&mut self, symbol: &str, now: Duration) {
         let due = self.due.entry(symbol.to_owned()).or_insert(Due::at(now));
         due.at = due.at.min(now);
     }
 
-    /// A symbol is to be registered again then, where that is not due by itself.
+    /// Plans a repeated registration of a symbol, if none is planned.
     pub(super) fn register_again(&mut self, symbol: String, at: Duration) {
         self.due.entry(symbol).or_insert(Due::at(at));
     }
 
-    /// All symbols are to be registered, to see whether the gateway still has them.
+    /// Plans a registration of all symbols, to see whether the gateway still has them.
     pub(super) fn register_all_again(&mut self, now: Duration) {
         for symbol in self.symbols() {
             self.register_again(symbol, now);
         }
     }
 
-    /// A symbol is to be registered then, in a request of its own.
+    /// Plans the registration of a symbol in a request of its own.
     pub(super) fn register_alone(&mut self, symbol: &str, at: Duration, was_reported: bool) {
         let due = Due { is_single: true, was_reported, ..Due::at(at) };
         self.due.insert(symbol.to_owned(), due);
     }
 
-    /// A symbol is registered, or is not to be any more. Says whether its subscribers know that it could not be.
+    /// Ends the plan for a symbol. Returns whether its subscribers have a report of a failure.
     pub(super) fn settled(&mut self, symbol: &str) -> bool {
         self.due.remove(symbol).is_some_and(|due| due.was_reported)
     }
 
-    /// The gateway has left a symbol out of its list. It is registered again then; after some tries in a row it is
-    /// not, and the error says how many these were, and whether its subscribers know.
+    /// The gateway's list lacks a symbol. It is registered `again`. After some tries in a row it is not: the
+    /// error has their number, and whether its subscribers have a report.
     pub(super) fn missed(&mut self, symbol: &str, again: Duration) -> Result<(), (u32, bool)> {
         let due = self.due.remove(symbol);
         let was_reported = due.is_some_and(|due| due.was_reported);
@@ -118,20 +119,20 @@ impl Registrations {
         Ok(())
     }
 
-    /// No client wants a symbol any more, and nothing is to be done for it but that it leaves.
+    /// Discards all plans for a symbol that no client wants, except that it is unregistered.
     pub(super) fn forget(&mut self, symbol: &str) {
         self.due.remove(symbol);
         self.unregister_after.remove(symbol);
     }
 
-    /// The session has ended: all that is left is registered with the next stream, and what is to leave leaves then.
+    /// The session has ended. With the next stream all symbols are registered, and unwanted ones unregistered.
     pub(super) fn end_session(&mut self) {
         self.due.clear();
         self.unregister_after.clear();
     }
 
-    /// The requests that are due: a look at the gateway's list, where one may be made; symbols that come together,
-    /// the one used last first; and one of those that go alone.
+    /// The requests that are due. A read of the gateway's list comes first, if `may_look`. Then come the
+    /// symbols that go together, the most recently used first, and one of those that go alone.
     pub(super) fn take_due(&mut self, now: Duration, may_look: bool) -> Vec<Call<Job>> {
         let mut calls = Vec::new();
         if may_look && self.look_again.take_if(|at| *at <= now).is_some() {
@@ -159,7 +160,7 @@ impl Registrations {
         calls
     }
 
-    /// The requests that take out what is to leave; what does not leave by them is tried `again` then.
+    /// The requests that unregister unwanted symbols. Symbols that stay registered are tried at `again`.
     pub(super) fn take_leaving(&mut self, now: Duration, again: Duration) -> Vec<Call<Job>> {
         let mut leaving = self.set.unwanted();
         self.unregister_after.retain(|symbol, _| leaving.binary_search(symbol).is_ok());
@@ -171,18 +172,18 @@ impl Registrations {
             .collect()
     }
 
-    /// A request leaves that registers these.
+    /// Notes that a request registers these symbols.
     pub(super) fn sent<'a>(&mut self, symbols: impl IntoIterator<Item = &'a str>) {
         self.set.sent(symbols);
     }
 
-    /// A board is read: its symbol takes a place, and where no client wants it any more, it leaves anew.
+    /// Notes that a board is read. Its symbol takes a place; if no client wants it, it is unregistered again.
     pub(super) fn board_sent(&mut self, symbol: &str) {
         self.set.sent([symbol]);
         self.unregister_after.remove(symbol);
     }
 
-    /// The gateway may register these for so long.
+    /// Notes that the gateway may register these symbols late, for so long.
     pub(super) fn doubt(&mut self, symbols: &[String], time: Duration, now: Duration) {
         self.in_doubt.extend(symbols.iter().map(|symbol| (symbol.clone(), now + time)));
         while self.in_doubt.len() > RELEASED_MAX {
@@ -192,7 +193,7 @@ impl Registrations {
         self.look_last = now + LATE_MAX;
     }
 
-    /// The gateway's whole list, after a request that was to take these out.
+    /// Takes the gateway's whole list, after a request that unregistered `taken_out`.
     pub(super) fn apply_list(
         &mut self,
         list: &[(String, i64)],
@@ -210,13 +211,13 @@ impl Registrations {
         found
     }
 
-    /// An engine before this one has left these registered. Where the first login is on the same day of the
-    /// gateway's, they are ours, and to be taken out.
+    /// Notes the symbols that an engine before this one left registered. If the first login is on the same
+    /// gateway day, they are ours and are unregistered.
     pub(super) fn left_over(&mut self, left: LeftOver) {
         self.left = Some(left);
     }
 
-    /// The first login is on that day of the gateway's.
+    /// Takes these symbols up at the first login, on that gateway day.
     pub(super) fn take_left_over(&mut self, today: u64, now: Now) {
         let Some(LeftOver { gateway_day, symbols, late_until_ms }) = self.left.take() else {
             return;
@@ -226,13 +227,14 @@ impl Registrations {
             return;
         }
         if let Some(late) = late {
-            // They may also come only now.
+            // The gateway may still register them late.
             self.doubt(&symbols, Duration::from_millis(late).min(LATE_TIME), now.mono);
         }
         self.set.left_over(symbols);
     }
 
-    /// What the gateway has registered for us on its day, where that has changed since it was written down.
+    /// The symbols that are registered for us on the gateway day, if they have changed since they were written
+    /// down.
     pub(super) fn take_unwritten(&mut self, gateway_day: u64) -> Option<Vec<String>> {
         let registered = (gateway_day, self.set.ours());
         let has_any = (registered.1.len(), self.written.1.len()) != (0, 0);
@@ -241,15 +243,15 @@ impl Registrations {
         is_new.then(|| self.written.1.clone())
     }
 
-    /// What we have registered, and what may be: not what others have.
+    /// The symbols that we have, or may have, registered, without those of other programs.
     pub(super) fn to_take_out(&self) -> Vec<String> {
         let mut symbols = self.set.ours();
         symbols.extend(self.in_doubt.keys().filter(|symbol| !self.set.knows(symbol)).cloned());
         symbols
     }
 
-    /// What the gateway may register still when our symbols were taken out. What others had registered by the last
-    /// list is theirs.
+    /// The symbols that the gateway may still register after ours were unregistered. Those that other programs
+    /// had in the last list are theirs.
     pub(super) fn left_at_the_end(&self, gateway_day: u64, now: Now) -> LeftOver {
         let late = |(symbol, until): &(&String, &Duration)| {
             **until > now.mono && !self.set.is_foreign(symbol)

@@ -1,4 +1,4 @@
-//! Answers and errors on their way to clients, and why something cannot be done now.
+//! Replies and errors to clients, and why a command cannot be executed now.
 
 use super::super::event::{ErrorCode, VenueEvent};
 use super::super::lifecycle::State;
@@ -11,12 +11,12 @@ impl Gateway {
         self.out.push_back(Out::Send(to, Box::new(event)));
     }
 
-    /// Tells a client that its command failed.
-    pub(super) fn send_error(&mut self, asked: &RequestContext, code: ErrorCode, message: &str) {
-        self.send_error_to(asked.client, Some(&asked.request_id), code, message);
+    /// Reports to a client that its command failed.
+    pub(super) fn send_error(&mut self, context: &RequestContext, code: ErrorCode, message: &str) {
+        self.send_error_to(context.client, Some(&context.request_id), code, message);
     }
 
-    /// Tells a client what went wrong; with its command, where it is one's.
+    /// Reports an error to a client, with the id of its command if there is one.
     pub(super) fn send_error_to(
         &mut self,
         client: u64,
@@ -32,11 +32,10 @@ impl Gateway {
         self.send(Recipient::Client(client), event);
     }
 
-    /// Tells everybody that the venue cannot be used (specification 1, "Events").
+    /// Broadcasts that the venue cannot be used (specification 1, "Events").
     pub(super) fn venue_error(&mut self, code: ErrorCode, message: String, now: Now) {
         self.life.fail(code);
-        // The gateway logs everybody out then: a client that sends a command learns the state from its
-        // answer.
+        // The gateway logs out all programs then. A client that sends a command gets the state by its answer.
         let is_of_logout = [ErrorCode::LocalAppDown, ErrorCode::TokenExpired].contains(&code);
         let is_expected = is_of_logout && self.rules.forced_logout.contains(now.wall);
         if is_expected {
@@ -47,7 +46,7 @@ impl Gateway {
         self.send(Recipient::All, VenueEvent::Unusable { code, message });
     }
 
-    /// Why a client's command cannot be done in the present state.
+    /// Why a client's command cannot be executed in the present state.
     pub(super) fn why_not_ready(&self) -> Option<(ErrorCode, String)> {
         match self.state() {
             State::Ready(_) => None,
@@ -63,9 +62,9 @@ impl Gateway {
         }
     }
 
-    /// Whether one more request of a client may wait; tells it else.
-    pub(super) fn has_room(&mut self, asked: &RequestContext) -> bool {
-        let (all, own) = self.requests.waiting(asked.client);
+    /// Whether one more request of a client may be queued; if not, the client gets an error.
+    pub(super) fn has_room(&mut self, context: &RequestContext) -> bool {
+        let (all, own) = self.requests.waiting(context.client);
         let whose = if own >= CLIENT_CALLS_WAITING_MAX {
             format!("{own} requests of this client")
         } else if all >= CALLS_WAITING_MAX {
@@ -74,7 +73,7 @@ impl Gateway {
             return true;
         };
         let why = format!("{whose} wait for the gateway already; wait for their answers");
-        self.send_error(asked, ErrorCode::RateLimited, &why);
+        self.send_error(context, ErrorCode::RateLimited, &why);
         false
     }
 }

@@ -1,5 +1,4 @@
-//! Requests to the gateway: those that wait, those on their way, and whether the gateway answers (specification 4,
-//! P46, P48).
+//! Requests to the gateway, queued or under way, and whether the gateway answers (specification 4, P46, P48).
 
 use std::time::Duration;
 
@@ -9,50 +8,50 @@ use super::super::request::{Class, Question};
 use super::reads::Read;
 use crate::RequestContext;
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Debug)]
 pub(crate) enum Job {
-    /// Symbols are registered, before the stream is opened.
+    /// Registers symbols before the stream is opened.
     BeforeOpening,
-    /// Symbols are registered, and then frames are trusted.
+    /// Registers symbols, after which frames are trusted.
     AfterOpening,
-    /// Symbols are registered that a client wants, or that the gateway has lost.
+    /// Registers symbols that a client wants, or that the gateway has lost.
     Register,
-    /// Symbols are taken out.
+    /// Unregisters symbols.
     Unregister,
-    /// The gateway's list is read, by registering once more what is registered.
+    /// Reads the gateway's list, by a registration of what is registered.
     List,
-    /// A client wants to know something.
+    /// A read of a client.
     Read(RequestContext, Read),
-    /// The name of a symbol that is registered, for the clients that wait for it; this client waits the
-    /// longest. The board that tells it registers nothing new.
+    /// Reads the name of a registered symbol for the clients that wait for it; this client has waited longest.
+    /// The board with the name registers nothing new.
     Name(u64, String),
-    /// The gateway's list, to see whether it lives: nothing came of another request, however often.
+    /// Reads the gateway's list, to see whether the gateway lives after another request failed too often.
     Probe,
 }
 
 impl Job {
-    /// Who wants it done; none where the venue does it for all.
+    /// The client of the request; `None` if it is for all.
     pub(super) const fn client(&self) -> Option<u64> {
         match self {
-            Self::Read(asked, _) => Some(asked.client),
+            Self::Read(context, _) => Some(context.client),
             Self::Name(client, _) => Some(*client),
             _ => None,
         }
     }
 }
 
-/// The gateway cannot be reached: which requests wait, and until when.
+/// An outage: the gateway cannot be reached, and requests wait.
 #[derive(Debug)]
 struct Outage {
-    /// Tries that have failed after the first one.
+    /// Failed tries after the first one.
     retries: u32,
-    /// When that was written down: what was sent before says nothing more.
+    /// When the last failure was noted: requests that were sent before add nothing.
     since: Duration,
     next: Duration,
 }
 
-/// What a try that failed is in an outage.
+/// The part of a failed try in an outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailedTry {
     /// The first one.
@@ -63,18 +62,18 @@ pub(crate) enum FailedTry {
     IsLast,
 }
 
-/// How nothing came of a request.
+/// How a request failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// Nothing listens at the gateway's address.
     Refused,
-    /// It could not be made otherwise, or nothing came in time.
+    /// It could not be sent otherwise, or no answer came in time.
     Silent,
-    /// What came is no answer.
+    /// The answer cannot be used.
     Unusable,
 }
 
-/// A request that nothing came of in all of its tries.
+/// A request that failed in all of its tries.
 #[derive(Debug)]
 pub(crate) struct Suspect {
     pub(super) call: Call<Job>,
@@ -82,22 +81,22 @@ pub(crate) struct Suspect {
     pub(super) failure: Failure,
 }
 
-/// All requests, and what their answers say of the gateway.
+/// All requests, and what their answers show about the gateway.
 #[derive(Debug)]
 pub(crate) struct Requests {
     lanes: Lanes<Job>,
     tickets: u64,
-    /// The last request of the class of information was a registration, and no read.
+    /// The last request of the class of information was a registration, not a read.
     changed_last: bool,
     outage: Option<Outage>,
-    /// The request of the last outage, while it is seen whether the gateway lives.
+    /// The request of the last outage, until it is known whether the gateway lives.
     suspect: Option<Suspect>,
-    /// When the gateway answered last.
+    /// When the gateway last answered.
     answered_at: Option<Duration>,
 }
 
 impl Requests {
-    /// No request yet; with so many order-type calls in a second.
+    /// No requests yet; `order_calls_per_second` limits order-type calls.
     pub(super) fn new(order_calls_per_second: u32) -> Self {
         Self {
             lanes: Lanes::new(order_calls_per_second),
@@ -109,30 +108,31 @@ impl Requests {
         }
     }
 
-    /// Puts a client's request among those that wait.
+    /// Queues a client's request in turn with other clients'.
     pub(super) fn push_fair(&mut self, call: Call<Job>) {
         self.lanes.of(&call.question).push_fair(call, Job::client);
     }
 
-    /// Puts a request before all others.
+    /// Queues a request before all others.
     pub(super) fn push_first(&mut self, call: Call<Job>) {
         self.lanes.of(&call.question).waiting.push_front(call);
     }
 
-    /// Puts a request behind all others.
+    /// Queues a request behind all others.
     pub(super) fn push_last(&mut self, call: Call<Job>) {
         self.lanes.of(&call.question).waiting.push_back(call);
     }
 
-    /// Names a request that leaves.
+    /// A ticket for a request that leaves.
     pub(super) const fn next_ticket(&mut self) -> u64 {
         self.tickets += 1;
         self.tickets
     }
 
-    /// Whether something may leave: in an outage one request is tried at a time, when its time has come.
+    /// Whether a request may leave: an outage tries one request at a time, when it is due.
     pub(super) fn may_begin(&mut self, now: Duration) -> bool {
-        // Whose requests came to nothing left, or gave them up: the next one begins anew.
+        // No request of the outage is left, because clients have left or unsubscribed: the next one begins
+        // anew.
         if self.lanes.is_idle() {
             self.outage = None;
         }
@@ -140,13 +140,13 @@ impl Requests {
         outage.next <= now && self.lanes.all().iter().all(|lane| lane.sent.is_none())
     }
 
-    /// Whether an outage goes on.
+    /// Whether there is an outage.
     pub(super) const fn is_in_outage(&self) -> bool {
         self.outage.is_some()
     }
 
-    /// Takes the next request of a lane that may leave now, with its ticket. While it is seen whether the gateway
-    /// lives, that is the question for its list; before that list is known, nothing that changes it.
+    /// Takes the next request of a lane that may leave now, with its ticket. While the gateway is probed, that
+    /// is the read of its list. Before that list is known, no request that changes it leaves.
     pub(super) fn send(
         &mut self,
         lane: usize,
@@ -171,17 +171,17 @@ impl Requests {
         Some((ticket, sent))
     }
 
-    /// The request of a ticket, which is on its way no more.
+    /// Takes the request of a ticket, which is no longer under way.
     pub(super) fn take_sent(&mut self, ticket: u64) -> Option<Sent<Job>> {
         self.lanes.take_sent(ticket)
     }
 
-    /// Lets no request of a question's class leave before then.
+    /// Holds all requests of a class until then.
     pub(super) fn hold(&mut self, question: &Question, until: Duration) {
         self.lanes.of(question).hold(until);
     }
 
-    /// A client is gone, and with it what it wanted to know; others may wait for the same name.
+    /// Drops the reads of a client that has left; other clients may wait for the same name.
     pub(super) fn client_left(&mut self, client: u64) {
         for lane in self.lanes.all() {
             lane.waiting.retain(|call| {
@@ -190,7 +190,7 @@ impl Requests {
         }
     }
 
-    /// Takes a symbol out of the requests for some job that wait, and those that are empty then with it.
+    /// Removes a symbol from the queued requests for some job, and removes those that are empty then.
     pub(super) fn drop_symbol(&mut self, symbol: &str, is_of: impl Fn(&Job) -> bool) {
         self.lanes.information.waiting.retain_mut(|call| {
             let (Question::Register(symbols) | Question::Unregister(symbols)) = &mut call.question
@@ -205,27 +205,27 @@ impl Requests {
         });
     }
 
-    /// Takes out what waits to read the name of a symbol.
+    /// Drops the queued requests for the name of a symbol.
     pub(super) fn drop_name(&mut self, symbol: &str) {
         let is_of = |job: &Job| matches!(job, Job::Name(_, named) if named == symbol);
         self.lanes.information.waiting.retain(|call| !is_of(&call.job));
     }
 
-    /// Takes out what waits for the stream.
+    /// Drops the queued requests of the stream.
     pub(super) fn drop_of_stream(&mut self) {
         let is_streams = |job: &Job| matches!(job, Job::BeforeOpening | Job::AfterOpening);
         self.lanes.information.waiting.retain(|call| !is_streams(&call.job));
     }
 
-    /// Whether symbols are still being registered before frames are trusted.
+    /// Whether registrations must be done before frames are trusted.
     pub(super) fn is_checking_stream(&self) -> bool {
         let lane = &self.lanes.information;
         let sent = lane.sent.as_ref().map(|sent| &sent.call);
         lane.waiting.iter().chain(sent).any(|call| matches!(call.job, Job::AfterOpening))
     }
 
-    /// Whether registrations may be put before what waits: they take turns with what clients read, so that a client
-    /// that changes symbols all the time keeps no reads up.
+    /// Whether registrations may go before the queue. They take turns with reads, so that a client that changes
+    /// symbols all the time does not delay reads.
     pub(super) fn may_register(&self, now: Duration) -> bool {
         let lane = &self.lanes.information;
         let mut due = lane.waiting.iter().filter(|call| call.not_before <= now);
@@ -233,10 +233,10 @@ impl Requests {
         lane.is_free(now) && !due.any(is_next)
     }
 
-    /// Whether a request is on its way that may register something.
+    /// Whether a request is under way that may register something.
     pub(super) fn is_registering(&self) -> bool {
         let registers = |call: &Call<Job>| match call.question {
-            // A name is read of what is registered.
+            // A name is read from a symbol that is registered.
             Question::Board(_) => !matches!(call.job, Job::Name(..)),
             Question::Register(ref symbols) => !symbols.is_empty(),
             _ => false,
@@ -244,12 +244,12 @@ impl Requests {
         self.lanes.information.sent.as_ref().is_some_and(|sent| registers(&sent.call))
     }
 
-    /// The program has ended: takes the request of the class of information that is not answered.
+    /// At the end of the program, takes the unanswered request of the class of information.
     pub(super) fn take_unanswered(&mut self) -> Option<Call<Job>> {
         self.lanes.information.sent.take().map(|sent| sent.call)
     }
 
-    /// Whether a reading of a board by a client is not answered yet.
+    /// Whether a client's read of a board is unanswered.
     pub(super) fn reads_board(&self, client: u64, symbol: &str) -> bool {
         let lane = &self.lanes.information;
         let sent = lane.sent.as_ref().map(|sent| &sent.call);
@@ -260,40 +260,40 @@ impl Requests {
         })
     }
 
-    /// Requests that wait: all of them, and those that a client sent.
+    /// Queued requests: all of them, and a client's own.
     pub(super) fn waiting(&self, client: u64) -> (usize, usize) {
         let is_own =
             |call: &&Call<Job>| matches!(&call.job, Job::Read(of, _) if of.client == client);
         (self.lanes.waiting().count(), self.lanes.waiting().filter(is_own).count())
     }
 
-    /// The gateway has given an answer that can be used.
+    /// Notes an answer that can be used, which ends an outage.
     pub(super) const fn lives(&mut self, now: Duration) {
         self.outage = None;
         self.answered_at = Some(now);
     }
 
-    /// The gateway has answered; whether an outage is over is not decided by that.
+    /// Notes an answer; it alone ends no outage.
     pub(super) const fn note_answer(&mut self, now: Duration) {
         self.answered_at = Some(now);
     }
 
-    /// What failed is no outage, or it is over.
+    /// Ends the outage: it is over, or the failure was not one.
     pub(super) const fn end_outage(&mut self) {
         self.outage = None;
     }
 
-    /// Whether the gateway has answered something since then.
+    /// Whether the gateway has answered since then.
     pub(super) fn has_answered_since(&self, then: Duration) -> bool {
         self.answered_at.is_some_and(|at| at > then)
     }
 
-    /// Whether the gateway has answered something within that time.
+    /// Whether the gateway has answered within that time.
     pub(super) fn has_answered_within(&self, time: Duration, now: Duration) -> bool {
         self.answered_at.is_some_and(|at| now.saturating_sub(at) < time)
     }
 
-    /// A try has failed that was sent then; the next one is due at `next`.
+    /// Notes a failed try that was sent at `sent`; the next one is due at `next`.
     pub(super) fn failed_try(
         &mut self,
         sent: Duration,
@@ -304,7 +304,7 @@ impl Requests {
             self.outage = Some(Outage { retries: 0, since: now, next });
             return FailedTry::Begins;
         };
-        // What was sent before says no more than what is known.
+        // A request that was sent before adds nothing.
         if sent < outage.since {
             return FailedTry::GoesOn;
         }
@@ -313,7 +313,7 @@ impl Requests {
         if outage.retries >= RETRIES { FailedTry::IsLast } else { FailedTry::GoesOn }
     }
 
-    /// Reads the gateway's list at once, to see whether it lives or only this request fails.
+    /// Reads the gateway's list at once, to see whether the gateway lives and only this request fails.
     pub(super) fn suspect(&mut self, suspect: Suspect, now: Duration) {
         self.suspect = Some(suspect);
         self.push_first(Call::new(Job::Probe, Question::Register(Vec::new())));
@@ -322,12 +322,12 @@ impl Requests {
         }
     }
 
-    /// The answer to that has come. Gives the request that it was about.
+    /// Takes the request that the list was read for, after its answer.
     pub(super) const fn take_suspect(&mut self) -> Option<Suspect> {
         self.suspect.take()
     }
 
-    /// The session has ended: takes out everything that waits or is on its way.
+    /// Ends the session: takes all requests that are queued or under way.
     pub(super) fn take_all(&mut self) -> Vec<Call<Job>> {
         self.outage = None;
         let mut calls = self.lanes.clear();

@@ -1,5 +1,6 @@
-//! Login, token and outages (specification 1, "Authentication", "States and transitions"; specification 4,
-//! P45 to P47).
+//! Login, token and outages.
+//!
+//! Specification 1, "Authentication", "States and transitions"; specification 4, P45 to P47.
 
 use std::time::Duration;
 
@@ -22,8 +23,8 @@ use crate::{Now, Recipient, RequestContext};
 /// A login that is under way.
 #[derive(Debug)]
 pub(crate) struct Login {
-    /// The commands that wait for it; none where it began by itself.
-    asked: Vec<Option<RequestContext>>,
+    /// The commands that wait for it; `None` for one that began by itself.
+    context: Vec<Option<RequestContext>>,
 }
 
 /// The request for a token, with the password in memory.
@@ -31,7 +32,7 @@ pub(crate) struct Login {
 pub(crate) struct Renewal {
     ticket: Option<u64>,
     failures: u32,
-    /// Answers that said that there were too many requests.
+    /// Answers that there were too many requests.
     slowed: usize,
     next: Duration,
 }
@@ -42,28 +43,28 @@ impl Renewal {
     }
 }
 
-/// The login at the gateway: the password, the token, and what is under way to get one.
+/// The login at the gateway: the password, the token, and the request for one.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
     password: Option<SecretString>,
     token: Option<SecretString>,
-    /// The ticket of the request that gave it: what was sent before that had an older one.
+    /// The ticket of the request that gave it: requests sent before have an older token.
     token_ticket: u64,
-    /// It took the place of one that was refused, and nothing was done with it yet.
+    /// It replaced a refused one, and no request has used it yet.
     token_is_untried: bool,
     login: Option<Login>,
     renewal: Option<Renewal>,
-    /// What went down answered, but not as it should.
+    /// Before it went down, the gateway answered, but wrongly.
     answers_badly: bool,
 }
 
 impl Session {
-    /// The token, where there is one.
+    /// The token, if there is one.
     pub(super) const fn token(&self) -> Option<&SecretString> {
         self.token.as_ref()
     }
 
-    /// Whether a token is requested, which all other requests wait for.
+    /// Whether a token is requested; all other requests wait for it.
     pub(super) const fn is_renewing(&self) -> bool {
         self.renewal.is_some()
     }
@@ -73,12 +74,12 @@ impl Session {
         ticket < self.token_ticket
     }
 
-    /// Whether the token took the place of one that was refused, and nothing was done with it yet.
+    /// Whether the token replaced a refused one, and no request has used it yet.
     pub(super) const fn is_token_untried(&self) -> bool {
         self.token_is_untried
     }
 
-    /// A request was answered well: the token that it was sent with is taken.
+    /// Notes that a request succeeded: the gateway accepts its token.
     pub(super) const fn token_was_taken(&mut self, ticket: u64) {
         self.token_is_untried &= self.has_newer_token(ticket);
     }
@@ -93,19 +94,19 @@ struct TokenAnswer {
     token: Option<Zeroizing<String>>,
 }
 
-/// A text in memory that is wiped. Of one with escapes the JSON library has a copy that is not.
+/// A text in memory that is wiped. If it has escapes, the JSON library has a copy that is not wiped.
 fn wiped<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Zeroizing<String>>, D::Error> {
     Ok(Option::deserialize(from)?.map(Zeroizing::new))
 }
 
-/// What came of a request for a token.
+/// The result of a request for a token.
 enum Came {
     Token(SecretString),
-    /// The gateway says no.
+    /// The gateway refuses.
     Refused(String, Refusal),
     /// There were too many requests.
     TooMany(String),
-    /// Nothing that decides.
+    /// The answer decides nothing.
     Nothing(String),
 }
 
@@ -114,53 +115,53 @@ enum Came {
 enum Refusal {
     /// The gateway itself is not logged in.
     LoggedOut,
-    /// The password is not taken.
+    /// The gateway refuses the password.
     Password,
-    /// It takes no such request.
+    /// The gateway does not know the request.
     Request,
 }
 
 impl Gateway {
     /// Logs in; a second command joins a login that is under way (P45).
-    pub fn login(&mut self, asked: Option<RequestContext>, now: Now) {
+    pub fn login(&mut self, context: Option<RequestContext>, now: Now) {
         match (self.state(), &mut self.session.login) {
             (State::Ready(_), _) => {
-                if let Some(asked) = asked {
-                    let event = ready(Some(&asked));
-                    self.send(Recipient::Client(asked.client), event);
+                if let Some(context) = context {
+                    let event = ready(Some(&context));
+                    self.send(Recipient::Client(context.client), event);
                 }
                 return;
             }
             (_, Some(login)) => {
-                if login.asked.len() < LOGINS_WAITING_MAX {
-                    return login.asked.push(asked);
+                if login.context.len() < LOGINS_WAITING_MAX {
+                    return login.context.push(context);
                 }
-                let Some(asked) = asked else { return };
+                let Some(context) = context else { return };
                 let why = format!(
                     "{LOGINS_WAITING_MAX} commands wait for the login already; wait for VenueReady"
                 );
-                return self.send_error(&asked, ErrorCode::RateLimited, &why);
+                return self.send_error(&context, ErrorCode::RateLimited, &why);
             }
             _ => {}
         }
-        // After a refused token only the user can tell that the password is still right.
+        // After a refused token only the user knows whether the password is still right.
         if self.state() == State::TokenExpired {
             self.session.password = None;
         }
-        self.life.step(Trigger::LoginAsked, now.wall);
-        let request_id = asked.as_ref().map(|asked| asked.request_id.clone());
-        self.session.login = Some(Login { asked: vec![asked] });
+        self.life.step(Trigger::LoginRequested, now.wall);
+        let request_id = context.as_ref().map(|context| context.request_id.clone());
+        self.session.login = Some(Login { context: vec![context] });
         self.send(Recipient::All, VenueEvent::LoginStarted { request_id });
         if self.session.password.is_some() {
             self.session.renewal = Some(Renewal::at(now.mono));
-            self.ask_token(now);
+            self.request_token(now);
         } else {
             self.session.renewal = None;
             self.out.push_back(Out::AskPassword);
         }
     }
 
-    /// The password that a login waits for, or why there is none (P50).
+    /// Takes the password for a login, or why there is none (P50).
     pub(super) fn password_given(&mut self, given: Result<SecretString, NoPassword>, now: Now) {
         if self.session.login.is_none() || self.session.renewal.is_some() {
             return;
@@ -170,7 +171,7 @@ impl Gateway {
                 self.secrets.hide_password(&password);
                 self.session.password = Some(password);
                 self.session.renewal = Some(Renewal::at(now.mono));
-                self.ask_token(now);
+                self.request_token(now);
             }
             Err(NoPassword { why, is_wanted }) => {
                 if is_wanted {
@@ -179,16 +180,17 @@ impl Gateway {
                     tracing::warn!(why, "no login at the local broker: no password came");
                 }
                 self.life.step(Trigger::LoginCancelled, now.wall);
-                for asked in self.session.login.take().map(|login| login.asked).unwrap_or_default()
+                for context in
+                    self.session.login.take().map(|login| login.context).unwrap_or_default()
                 {
-                    let request_id = asked.map(|asked| asked.request_id);
+                    let request_id = context.map(|context| context.request_id);
                     self.send(Recipient::All, VenueEvent::LoginCancelled { request_id });
                 }
             }
         }
     }
 
-    /// Asks for a new token; everything else waits for it (P47).
+    /// Requests a new token; all other requests wait for it (P47).
     pub(super) fn renew_token(&mut self, now: Now) {
         if self.session.renewal.is_some() {
             return;
@@ -198,10 +200,10 @@ impl Gateway {
         }
         tracing::info!("the engine asks the local broker for a token, with the password in memory");
         self.session.renewal = Some(Renewal::at(now.mono));
-        self.ask_token(now);
+        self.request_token(now);
     }
 
-    fn ask_token(&mut self, now: Now) {
+    fn request_token(&mut self, now: Now) {
         let Some(renewal) = &mut self.session.renewal else { return };
         let Some(password) = &self.session.password else { return };
         if renewal.ticket.is_some() || renewal.next > now.mono {
@@ -213,7 +215,7 @@ impl Gateway {
         self.out.push_back(Out::Ask { ticket, request });
     }
 
-    /// Takes the answer to a request for a token. Tells whether it was one.
+    /// Takes the answer to a request for a token. Returns whether it was one.
     pub(super) fn token_answered(
         &mut self,
         ticket: u64,
@@ -283,7 +285,7 @@ impl Gateway {
                     GatewayErrorKind::TokenExpired => {
                         Came::Refused(refusal.message, Refusal::LoggedOut)
                     }
-                    // Who has a code for it has understood the request, whatever the status (P59).
+                    // A gateway with a code for it has understood the request, whatever the status (P59).
                     _ if status == 401 || refusal.code.is_some() => {
                         Came::Refused(refusal.message, Refusal::Password)
                     }
@@ -300,7 +302,7 @@ impl Gateway {
         self.session.token = Some(token);
         self.session.token_is_untried = self.session.login.is_none();
         let Some(login) = self.session.login.take() else {
-            // A gateway that has forgotten the token may have forgotten the symbols.
+            // A gateway that has lost the token may have lost the symbols, too.
             if self.state().is_ready() {
                 self.registrations.register_all_again(now.mono);
             }
@@ -310,14 +312,14 @@ impl Gateway {
         self.feed.begin_session(now.wall);
         let today = self.rules.forced_logout.gateway_day(now.wall);
         self.registrations.take_left_over(today, now);
-        for asked in login.asked {
-            let event = ready(asked.as_ref());
+        for context in login.context {
+            let event = ready(context.as_ref());
             self.send(Recipient::All, event);
         }
         self.begin_stream(now);
     }
 
-    /// The gateway gives no token.
+    /// Ends a request for a token that was refused.
     fn no_token(&mut self, why: &str, refusal: Refusal, now: Now) {
         self.session.renewal = None;
         if self.session.login.is_none() || refusal == Refusal::LoggedOut {
@@ -333,7 +335,7 @@ impl Gateway {
         self.login_failed(ErrorCode::LoginFailed, why, advice, now);
     }
 
-    /// The gateway wants fewer requests for a token (P48).
+    /// Slows down the requests for a token (P48).
     fn token_slowed(&mut self, why: &str, now: Now) {
         let Some(renewal) = &mut self.session.renewal else { return };
         if let Some(pause) = RATE_PAUSES.get(renewal.slowed) {
@@ -371,18 +373,18 @@ impl Gateway {
         self.venue_error(ErrorCode::TokenExpired, message, now);
     }
 
-    /// The gateway cannot be reached, or what it answers is of no use, however often it was tried.
+    /// The gateway cannot be reached, or its answers cannot be used, after all tries.
     fn app_down(&mut self, why: &str, answers: bool, now: Now) {
         if self.life.step(Trigger::Unreachable, now.wall) {
             return self.went_down(why, answers, now);
         }
-        // It was down before, and everybody knows.
+        // It was down before, and all clients have a report.
         self.session.renewal = None;
         self.requests.take_all();
         self.stream_lost(why, now);
     }
 
-    /// The gateway is down: one event says so.
+    /// Reports once that the gateway is down.
     pub(super) fn went_down(&mut self, why: &str, answers: bool, now: Now) {
         self.session.answers_badly = answers;
         let message = self.is_down(&format!(" ({why})"));
@@ -403,7 +405,7 @@ impl Gateway {
         }
     }
 
-    /// Everything that waits fails, and nothing is under way any more.
+    /// Ends the session: all queued requests fail, and nothing is under way.
     fn end_session(&mut self, code: ErrorCode, message: &str) {
         (self.session.renewal, self.session.login) = (None, None);
         self.close_stream();
@@ -414,15 +416,16 @@ impl Gateway {
     }
 
     fn fail_call(&mut self, call: Call<Job>, code: ErrorCode, message: &str) {
-        // Registrations are made anew with the next stream.
-        if let Job::Read(asked, read) = call.job {
-            self.read_failed(asked.client, &read);
-            self.send_error(&asked, code, message);
+        // The next stream registers the symbols again.
+        if let Job::Read(context, read) = call.job {
+            self.read_failed(context.client, &read);
+            self.send_error(&context, code, message);
         }
     }
 
-    /// Nothing that can be used came of a request. One endpoint that fails is no gateway that is down; who refuses
-    /// connections is, whatever its stream shows (specification 1, "States and transitions"; P46).
+    /// Handles a request that failed. One failing endpoint does not mean that the gateway is down. A gateway
+    /// that refuses connections is down, whatever its stream shows (specification 1, "States and transitions";
+    /// P46).
     pub(super) fn nothing_came_of(
         &mut self,
         sent: Duration,
@@ -440,7 +443,7 @@ impl Gateway {
         }
         if failure != Failure::Refused {
             let first = *call.silent_since.get_or_insert(sent);
-            // A stream over which something has just come lives still.
+            // A stream that has just had data is alive.
             let lately = sent.min(now.mono.saturating_sub(self.rules.retry_wait));
             if self.has_lived_since(sent) || self.was_alive_since(lately) {
                 self.requests.end_outage();
@@ -460,7 +463,7 @@ impl Gateway {
         self.outage(sent, call, why, failure, now);
     }
 
-    /// Whether no client waits for what a request does: what leaves, and symbols that could not be registered before.
+    /// Whether no client waits for a request: it unregisters symbols, or registers ones that failed before.
     fn is_housekeeping(&self, call: &Call<Job>) -> bool {
         match (&call.job, &call.question) {
             (Job::Unregister, _) => true,
@@ -471,14 +474,14 @@ impl Gateway {
         }
     }
 
-    /// The gateway lives, and this request comes to nothing all the same: the next one begins anew.
+    /// The gateway lives, and only this request fails. The next outage begins anew.
     fn fails_alone(&mut self, call: Call<Job>, why: &str, now: Now) {
         self.requests.end_outage();
         let why = format!("{why}, {} times", call.failures);
         self.failed(call, ErrorCode::GatewayError, &why, now);
     }
 
-    /// An outage begins, or one more of its tries has failed.
+    /// Begins an outage, or notes one more failed try of it.
     fn outage(&mut self, sent: Duration, call: Call<Job>, why: &str, failure: Failure, now: Now) {
         match self.requests.failed_try(sent, now.mono, now.mono + self.rules.retry_wait) {
             FailedTry::Begins => {
@@ -491,7 +494,7 @@ impl Gateway {
         self.put_back(call);
     }
 
-    /// Tries to ask are over. Whether the gateway is down, or only this request fails, its list tells.
+    /// The tries are over. The gateway's list shows whether it is down, or only this request fails.
     fn out_of_tries(&mut self, call: Call<Job>, why: &str, failure: Failure, now: Now) {
         let is_list = matches!(&call.question, Question::Register(symbols) if symbols.is_empty());
         if failure == Failure::Refused || is_list {
@@ -501,7 +504,7 @@ impl Gateway {
         self.requests.suspect(Suspect { call, why: why.to_owned(), failure }, now.mono);
     }
 
-    /// The answer to the question whether the gateway lives.
+    /// Takes the answer to the probe of the gateway.
     pub(super) fn probed(&mut self, came: &Result<Answer, NoAnswer>, now: Now) {
         let Some(Suspect { call, why, failure }) = self.requests.take_suspect() else { return };
         let is_answer = match came {
@@ -519,21 +522,21 @@ impl Gateway {
         self.app_down(&why, failure == Failure::Unusable, now);
     }
 
-    /// Whether the gateway has answered something since then, or its stream shows that it lives.
+    /// Whether the gateway has answered since then, or its stream shows that it lives.
     fn has_lived_since(&self, then: Duration) -> bool {
         self.requests.has_answered_since(then) || self.was_alive_since(then)
     }
 
     pub(super) fn tick_session(&mut self, now: Now) {
-        self.ask_token(now);
+        self.request_token(now);
     }
 }
 
-fn ready(asked: Option<&RequestContext>) -> VenueEvent {
-    VenueEvent::Ready { request_id: asked.map(|asked| asked.request_id.clone()) }
+fn ready(context: Option<&RequestContext>) -> VenueEvent {
+    VenueEvent::Ready { request_id: context.map(|context| context.request_id.clone()) }
 }
 
-/// Whether a text can stand in a header.
+/// Whether a text can be in a header.
 fn is_token(token: &str) -> bool {
     (1..=TOKEN_CHARS_MAX).contains(&token.len()) && token.bytes().all(|b| b.is_ascii_graphic())
 }

@@ -1,5 +1,6 @@
-//! Symbols that outlive an engine: what is written down for the one after it, and what leaves at the end
-//! (specification 4, P50, P52).
+//! Symbols that outlive an engine: which are written down, and which are unregistered at the end.
+//!
+//! Specification 4, P50, P52.
 
 use super::super::keys::TOKYO;
 use super::super::registration_file::LeftOver;
@@ -8,13 +9,13 @@ use super::{Gateway, Out, symbols};
 use crate::Now;
 
 impl Gateway {
-    /// An engine before this one has left these registered. Where the first login is on the same day of the
-    /// gateway's, they are ours, and to be taken out.
+    /// Notes the symbols that an engine before this one left registered. If the first login is on the same
+    /// gateway day, they are ours and are unregistered.
     pub fn left_over(&mut self, left: LeftOver) {
         self.registrations.left_over(left);
     }
 
-    /// Writes down what the gateway has registered for us on its day, where that has changed.
+    /// Writes down the symbols that are registered for us on the gateway day, if they have changed.
     pub(super) fn write_registered(&mut self, now: Now) {
         let gateway_day = self.rules.forced_logout.gateway_day(now.wall);
         if let Some(symbols) = self.registrations.take_unwritten(gateway_day) {
@@ -22,20 +23,21 @@ impl Gateway {
         }
     }
 
-    /// The program ends. Says whether a request is on its way that may register something: before its answer
-    /// nothing can be taken out for good.
+    /// Begins the end of the program. Returns whether a request is under way that may register something. Until
+    /// its answer an unregistration is not final.
     pub fn end(&mut self) -> bool {
         self.is_ending = true;
         self.requests.is_registering()
     }
 
-    /// Takes our symbols out, at the end of the program (P50); also where only the stream is lost.
+    /// The request that unregisters our symbols at the end of the program, also if only the stream is lost
+    /// (P50).
     pub fn last_unregister(&mut self) -> Option<Request> {
         self.unregister(self.registrations.to_take_out())
     }
 
-    /// What the gateway may register still when our symbols were taken out, because a request for that has no
-    /// answer: the next engine takes it out. What others had registered by the last list is theirs.
+    /// The symbols that the gateway may still register, because a request for them has no answer. The next
+    /// engine unregisters them. Those that other programs had in the last list are theirs.
     pub fn left_at_the_end(&mut self, now: Now) -> LeftOver {
         if let Some(call) = self.requests.take_unanswered() {
             self.doubt(&call, now);
@@ -44,16 +46,16 @@ impl Gateway {
         self.registrations.left_at_the_end(gateway_day, now)
     }
 
-    /// Asks for the gateway's list, where it has refused that: some of them may be there no longer.
+    /// Requests the gateway's list if it refused to unregister: it may have lost some of the symbols.
     pub fn last_list(&mut self) -> Option<Request> {
         let secret = self.session.token().cloned()?;
         Some(Request { question: Question::Register(Vec::new()), secret })
     }
 
-    /// Takes out what the list still has of ours.
+    /// Unregisters our symbols that are still in the list.
     ///
     /// # Errors
-    /// It is no list.
+    /// The answer is not a list.
     pub fn last_unregister_of_list(&mut self, list: &str) -> Result<Option<Request>, String> {
         let listed = symbols::read_list(list)?;
         let mut symbols = self.registrations.to_take_out();

@@ -1,5 +1,6 @@
-//! The stream of boards: when it is opened, when its frames are trusted, and when it counts as dead
-//! (specification 1, "States and transitions"; specification 4, P43, P47, P49, P52, P53).
+//! The stream of boards: when it is opened, when its frames are trusted, and when it is dead.
+//!
+//! Specification 1, "States and transitions"; specification 4, P43, P47, P49, P52, P53.
 
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use super::super::request::Question;
 use super::{Gateway, Job, Out};
 use crate::{Now, Recipient};
 
-/// How far a connection is.
+/// State of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Stand {
     /// There is none.
@@ -31,7 +32,7 @@ enum Stand {
     Opening,
     /// It is open, and symbols are registered again.
     Checking,
-    /// Its frames count.
+    /// Its frames are trusted.
     Trusted,
 }
 
@@ -39,29 +40,29 @@ enum Stand {
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     stand: Stand,
-    /// Names the present connection; what others tell does not count.
+    /// Identifies the present connection; data of others are discarded.
     connection: u64,
-    /// Which try to open it again this is; 0 is the first connection.
+    /// Number of the try to open it again; 0 for the first connection.
     attempt: u32,
     next: Option<Duration>,
     /// Whether a valid frame has come over the present connection.
     has_frame: bool,
     last_frame: Option<Now>,
-    /// Since when the frames of the present connection count.
+    /// Since when the frames of the present connection are trusted.
     trusted_since: Option<Duration>,
-    /// When something came over a stream that is trusted: the gateway lives.
+    /// When data last came over a trusted stream: the gateway lives.
     alive_at: Option<Duration>,
     ping: Option<Duration>,
     pong: Option<Duration>,
     is_logged_out: bool,
-    /// Since the login the gateway's list has not been read.
+    /// The gateway's list has not been read since the login.
     lists_first: bool,
-    /// Frames that did not count.
+    /// Frames that were dropped.
     pub(super) dropped: Dropped,
     malformed: Report,
 }
 
-/// What keeping a connection alive by pings needs.
+/// What is due for pings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ping {
     Nothing,
@@ -72,22 +73,22 @@ enum Ping {
 }
 
 impl Stream {
-    /// A new connection: what the one before sends from now on does not count.
+    /// A new connection: data of the one before are discarded from now on.
     const fn renew(&mut self) {
         self.connection += 1;
         self.next = None;
         (self.ping, self.pong, self.alive_at) = (None, None, None);
     }
 
-    /// The connection is to be opened, or symbols are registered first.
+    /// Begins to open a connection, or to register symbols first.
     const fn begin(&mut self) {
         self.renew();
         (self.has_frame, self.trusted_since) = (false, None);
-        // Of this connection a frame is waited for first.
+        // The first frame of this connection is still awaited.
         self.last_frame = None;
     }
 
-    /// There is no connection. Says whether one has to be closed.
+    /// Closes the connection. Returns whether one was there.
     const fn close(&mut self) -> bool {
         let is_there = matches!(self.stand, Stand::Opening | Stand::Checking | Stand::Trusted);
         self.stand = Stand::Closed;
@@ -95,7 +96,7 @@ impl Stream {
         is_there
     }
 
-    /// The connection is open.
+    /// Notes that the connection is open.
     fn opened(&mut self, now: Duration) {
         self.stand = Stand::Checking;
         (self.ping, self.pong) = (Some(now + PING_EVERY), None);
@@ -105,15 +106,16 @@ impl Stream {
         matches!(self.stand, Stand::Checking | Stand::Trusted)
     }
 
-    /// Something came over the connection.
+    /// Notes that data came over the connection.
     fn note_alive(&mut self, now: Duration) {
         self.pong = None;
         self.alive_at = Some(now).filter(|_| self.stand == Stand::Trusted);
     }
 
-    /// The connection is lost. Says how many tries in a row have failed by now, and none where it was a good one.
+    /// Notes that the connection is lost. Returns the number of tries in a row that have failed; 0 after a good
+    /// one.
     fn lost(&mut self, trusted_since: Option<Duration>, now: Duration) -> u32 {
-        // Where nothing is traded for hours no frame comes, and failures are hours apart.
+        // Without trades no frame comes for hours, and failures are hours apart.
         let has_lasted = trusted_since.is_some_and(|since| now - since >= STREAM_LASTS);
         if self.has_frame || has_lasted {
             self.attempt = 0;
@@ -121,7 +123,7 @@ impl Stream {
         self.attempt
     }
 
-    /// What is due of pings now.
+    /// What is due for pings now.
     fn ping(&mut self, now: Duration) -> Ping {
         if self.pong.is_some_and(|due| due <= now) {
             return Ping::Unanswered;
@@ -133,7 +135,7 @@ impl Stream {
         Ping::Send
     }
 
-    /// How long nothing came, where something should: in the session that began then, after its first frame.
+    /// How long no frame has come although one should: in the session that began then, after its first frame.
     fn silence(&self, session_began: TsNanos, now: Duration) -> Option<Duration> {
         let last = self.last_frame.filter(|last| last.wall >= session_began)?;
         Some(now.saturating_sub(last.mono))
@@ -149,8 +151,8 @@ impl Gateway {
         self.open_stream(now);
     }
 
-    /// Whether the gateway's list has to be read before anything is registered: what it has that we never registered
-    /// belongs to another program, whichever client wants it here (P52).
+    /// Whether the gateway's list must be read before anything is registered. Symbols in it that we never
+    /// registered belong to another program, whichever client wants them here (P52).
     pub(super) fn lists_first(&self) -> bool {
         self.stream.lists_first && self.state().is_ready()
     }
@@ -160,9 +162,15 @@ impl Gateway {
         matches!((self.life.state(), self.stream.stand), (State::AppDown, Stand::Checking))
     }
 
-    /// Whether the stream is open and its frames count.
+    /// Whether the stream is open and its frames are trusted.
     pub(super) fn is_trusted(&self) -> bool {
         self.stream.stand == Stand::Trusted
+    }
+
+    /// Whether market data come: the stream counts, and the gateway is not in its forced logout.
+    #[must_use]
+    pub fn is_streaming(&self) -> bool {
+        self.is_trusted() && self.state().is_ready() && !self.stream.is_logged_out
     }
 
     fn open_stream(&mut self, now: Now) {
@@ -176,7 +184,7 @@ impl Gateway {
         let call = Call::new(Job::BeforeOpening, Question::Register(symbols));
         self.requests.push_first(call);
         if !lists_first {
-            // What is to leave makes room first.
+            // Unregistrations make room first.
             self.unregister_due(now);
         }
         self.drive(now);
@@ -187,7 +195,7 @@ impl Gateway {
         self.out.push_back(Out::OpenPush { connection: self.stream.connection });
     }
 
-    /// The symbols are registered: the stream may be opened. After the list of a login they come next.
+    /// Opens the stream, once the symbols are registered. After the list of a login they come next.
     pub(super) fn may_open(&mut self, now: Now) {
         if self.stream.stand != Stand::Registering {
             return;
@@ -199,7 +207,7 @@ impl Gateway {
         }
     }
 
-    /// The stream is open. Its frames count once the symbols are registered again (P49).
+    /// The stream is open. Its frames are trusted once the symbols are registered again (P49).
     pub fn push_opened(&mut self, connection: u64, now: Now) {
         if connection != self.stream.connection || self.stream.stand != Stand::Opening {
             return;
@@ -212,8 +220,8 @@ impl Gateway {
             }
         }
         let symbols = self.registrations.symbols();
-        // Of one that was down an answer is needed, with a token that it takes: without symbols its list is
-        // asked for.
+        // A gateway that was down must answer, with a token that it accepts. If there are no symbols, its list
+        // is requested.
         if !symbols.is_empty() || self.state() == State::AppDown {
             let call = Call::new(Job::AfterOpening, Question::Register(symbols));
             self.requests.push_first(call);
@@ -222,7 +230,7 @@ impl Gateway {
         self.drive(now);
     }
 
-    /// Trusts a stream that has nothing to wait for.
+    /// Trusts a stream that waits for nothing.
     pub(super) fn trust_if_registered(&mut self, now: Now) {
         let waits = self.requests.is_checking_stream();
         if self.stream.stand == Stand::Checking && !waits && self.session.token().is_some() {
@@ -238,7 +246,7 @@ impl Gateway {
         self.life.step(Trigger::PushOpened, now.wall);
         self.feed.gap();
         if was_down {
-            // What fails from here on is another outage.
+            // A failure from here on is another outage.
             self.stream.attempt = 0;
             tracing::info!("the local broker is back");
             self.send(Recipient::All, VenueEvent::Ready { request_id: None });
@@ -266,7 +274,7 @@ impl Gateway {
             return;
         }
         if self.state() == State::AppDown {
-            // A gateway that takes registrations runs, whatever becomes of its stream.
+            // A gateway that answers registrations is running, even without its stream.
             let recent = now.mono.saturating_sub(self.rules.long_wait());
             let answers = self.requests.has_answered_since(recent);
             return self.went_down(why, answers, now);
@@ -275,7 +283,7 @@ impl Gateway {
         self.stream.attempt += 1;
     }
 
-    /// While the gateway is down it is tried without a word (P49).
+    /// While the gateway is down it is tried without reports (P49).
     pub(super) fn try_silently_later(&mut self, now: Now) {
         self.stream.next = Some(now.mono + self.rules.long_wait());
     }
@@ -310,7 +318,7 @@ impl Gateway {
             _ => {}
         }
         if self.stream.is_logged_out && !is_logged_out && self.stream.stand == Stand::Trusted {
-            // A gateway that has logged out says so here, and a new token is requested.
+            // A gateway that has logged out answers so here, and a new token is requested.
             self.feed.gap();
             self.registrations.register_all_again(now.mono);
         }
@@ -328,8 +336,8 @@ impl Gateway {
         }
     }
 
-    /// In the exchange's sessions, from the first frame of a session on, silence is a fault (P43), as long as
-    /// somebody is subscribed.
+    /// Checks for silence, which is a fault in the exchange's sessions after a session's first frame (P43). It
+    /// needs a subscribed client.
     fn keep_alive_by_frames(&mut self, now: Now) {
         if !self.registrations.set.has_subscribers() {
             self.stream.last_frame = None;
@@ -342,7 +350,7 @@ impl Gateway {
         }
     }
 
-    /// A pong: the connection lives.
+    /// Takes a pong, which shows that the connection lives.
     pub fn push_lives(&mut self, connection: u64, now: Now) {
         if connection == self.stream.connection {
             self.stream.note_alive(now.mono);
@@ -354,8 +362,8 @@ impl Gateway {
         self.stream.alive_at.is_some_and(|at| at > then)
     }
 
-    /// A frame. Gives what it became, where it counts: for all clients that are subscribed, in the order of frames,
-    /// after what is to be done outside now.
+    /// Takes a frame. Returns its market data if it is trusted, for all subscribed clients, in the order of
+    /// frames. The outputs that are due now come first.
     pub fn frame(&mut self, connection: u64, message: &[u8], now: Now) -> Option<MarketUpdate> {
         if connection != self.stream.connection {
             return None;
@@ -368,14 +376,14 @@ impl Gateway {
                 return None;
             }
         };
-        // A client that waits for the name is subscribed before the first frame.
+        // A client that waits for the name gets `Subscribed` before the first frame.
         if self.subscribers.is_naming(&board.symbol) {
             self.named(&board.symbol);
         }
         self.feed.frame(board, now.wall)
     }
 
-    /// Reads a frame that counts.
+    /// Reads a frame that is trusted.
     fn take_frame(&mut self, message: &[u8], now: Now) -> Result<GatewayBoard, DropReason> {
         if self.stream.stand != Stand::Trusted || !self.state().is_ready() {
             return Err(DropReason::Untrusted);
@@ -408,12 +416,12 @@ impl Gateway {
             ));
         }
         let text = std::str::from_utf8(message).map_err(|_| "it is not UTF-8".to_owned())?;
-        // A fault says more than a text that is no board, and is as little a reason to end.
+        // A fault explains more than "no board", and does not end the connection either.
         self.mapping.read_board(text).unwrap_or_else(|fault| Err(fault.to_string()))
     }
 
-    /// Keeps the name of an issue that a dialect found in a message; of those that no client wants any more some
-    /// are forgotten.
+    /// Stores the name of an issue that a dialect found in a message. If there are too many, some names that no
+    /// client wants are discarded.
     pub(super) fn learn_name(&mut self, message: &[u8], symbol: &str, name: &str) {
         if self.subscribers.name(symbol).is_some_and(|known| known == name) {
             return;
@@ -425,7 +433,7 @@ impl Gateway {
     }
 }
 
-/// When the exchange's session of a time began; none where it has none.
+/// When the exchange's session of a time began; `None` outside sessions.
 fn session_began(time: TsNanos) -> Option<TsNanos> {
     let date = time.jst_date();
     if !ExchangeCalendar::default().is_business_day(date) {

@@ -1,5 +1,6 @@
-//! Subscriptions and the register set: what clients want, what the gateway has, and how the one becomes the
-//! other (specification 1, "States and transitions"; specification 4, P51, P52).
+//! Subscriptions and the register set: brings the gateway's list into line with what clients want.
+//!
+//! Specification 1, "States and transitions"; specification 4, P51, P52.
 
 use serde::Deserialize;
 
@@ -39,7 +40,7 @@ pub(super) fn read_list(body: &str) -> Result<Vec<(String, i64)>, String> {
     Ok(read.list.into_iter().map(|row| (row.symbol, row.exchange)).collect())
 }
 
-/// The error of a command that finds the register set full (specification 1, "Endpoints", rule 1).
+/// The error of a command if the register set is full (specification 1, "Endpoints", rule 1).
 pub(super) fn full(foreign: usize) -> String {
     let others = match foreign {
         0 => String::new(),
@@ -52,7 +53,7 @@ pub(super) fn full(foreign: usize) -> String {
     format!("the register set is full: {REGISTER_MAX} symbols are registered{others}; {advice}")
 }
 
-/// What a gateway says whose list is full, though ours is not: others have registered symbols meanwhile.
+/// The error if the gateway's list is full and ours is not: other programs have registered symbols meanwhile.
 pub(super) fn full_there(why: &str, has_ours: bool) -> String {
     let advice = make_room(if has_ours { 1 } else { REGISTER_MAX });
     format!("{why}; the gateway's list of symbols is full: {advice}")
@@ -68,17 +69,17 @@ const fn make_room(foreign: usize) -> &'static str {
 
 impl Gateway {
     /// Subscribes a client (P51).
-    pub fn subscribe(&mut self, asked: RequestContext, ticker: &str, now: Now) {
+    pub fn subscribe(&mut self, context: RequestContext, ticker: &str, now: Now) {
         let symbol = match symbol_of(ticker) {
             Ok(symbol) => symbol.to_owned(),
             Err(why) => {
-                return self.send_error(&asked, ErrorCode::ValidationError, &why.to_string());
+                return self.send_error(&context, ErrorCode::ValidationError, &why.to_string());
             }
         };
         if self.state() == State::AppDown
             && let Some((code, why)) = self.why_not_ready()
         {
-            return self.send_error(&asked, code, &why);
+            return self.send_error(&context, code, &why);
         }
         let waiting = self.subscribers.count(&symbol);
         if waiting >= SUBSCRIBERS_WAITING_MAX {
@@ -86,64 +87,64 @@ impl Gateway {
                 "{waiting} commands wait for the registration of {symbol} already; wait for their \
                  answers"
             );
-            return self.send_error(&asked, ErrorCode::RateLimited, &why);
+            return self.send_error(&context, ErrorCode::RateLimited, &why);
         }
         let was_subscribed = self.registrations.set.is_subscribed(&symbol);
         let is_new =
-            self.registrations.set.subscribers(&symbol).all(|client| client != asked.client);
-        let registration = self.registrations.set.register(asked.client, &symbol);
+            self.registrations.set.subscribers(&symbol).all(|client| client != context.client);
+        let registration = self.registrations.set.register(context.client, &symbol);
         if !was_subscribed && registration != Registration::Full {
-            // One that only read its board keeps a symbol in the set, and its frames were not taken: what was
+            // A client that only read the board has its place in the set, but its frames were dropped. What was
             // traded meanwhile belongs to no subscription, and the last quote is old.
             self.feed.forget(&symbol);
         }
         match registration {
             Registration::Full => {
                 let why = full(self.registrations.foreign());
-                self.send_error(&asked, ErrorCode::RegisterFull, &why);
+                self.send_error(&context, ErrorCode::RegisterFull, &why);
             }
             Registration::New if self.state().is_ready() => {
                 self.wanted_again(&symbol);
                 self.registrations.register(&symbol, now.mono);
-                self.subscribers.add(symbol, Waiting { context: asked, is_new });
+                self.subscribers.add(symbol, Waiting { context, is_new });
             }
             Registration::Known if self.subscribers.wait_for(&symbol) => {
-                self.subscribers.add(symbol, Waiting { context: asked, is_new });
+                self.subscribers.add(symbol, Waiting { context, is_new });
             }
-            // Only its board was read, or it could not be registered: now it has to be.
+            // Only its board was read, or its registration failed: now it must be registered.
             Registration::Known
                 if self.state().is_ready() && !self.registrations.set.is_listed(&symbol) =>
             {
                 self.registrations.register_also(&symbol, now.mono);
-                self.subscribers.add(symbol, Waiting { context: asked, is_new });
+                self.subscribers.add(symbol, Waiting { context, is_new });
             }
             // Before a login it is remembered.
-            Registration::New | Registration::Known => self.send_subscribed(&asked, &symbol),
+            Registration::New | Registration::Known => self.send_subscribed(&context, &symbol),
         }
         self.drive(now);
     }
 
-    /// Releases a client's subscription; without one it is answered all the same.
-    pub fn unsubscribe(&mut self, asked: &RequestContext, ticker: &str, now: Now) {
+    /// Releases a client's subscription; without one the client gets the same reply.
+    pub fn unsubscribe(&mut self, context: &RequestContext, ticker: &str, now: Now) {
         let symbol = match symbol_of(ticker) {
             Ok(symbol) => symbol.to_owned(),
             Err(why) => {
-                return self.send_error(asked, ErrorCode::ValidationError, &why.to_string());
+                return self.send_error(context, ErrorCode::ValidationError, &why.to_string());
             }
         };
-        // What waits for the same registration is answered first.
-        for waiting in self.subscribers.take_of(&symbol, asked.client) {
+        // Commands that wait for the same registration get their replies first.
+        for waiting in self.subscribers.take_of(&symbol, context.client) {
             self.send_subscribed(&waiting.context, &symbol);
         }
-        if self.registrations.set.release(asked.client, &symbol) {
+        if self.registrations.set.release(context.client, &symbol) {
             self.no_longer_wanted(&symbol);
         }
-        let event = VenueEvent::Unsubscribed { request_id: asked.request_id.clone(), symbol };
-        self.send(Recipient::Client(asked.client), event);
+        let event = VenueEvent::Unsubscribed { request_id: context.request_id.clone(), symbol };
+        self.send(Recipient::Client(context.client), event);
         self.drive(now);
     }
 
-    /// A client is gone, and with it its subscriptions and what it wanted to know.
+    /// Removes a client that has left, with its subscriptions and its reads.
     pub fn client_left(&mut self, client: u64, now: Now) {
         self.left_out.client_left(client);
         self.requests.client_left(client);
@@ -164,41 +165,41 @@ impl Gateway {
         self.requests.drop_symbol(symbol, |job| matches!(job, Job::Register));
     }
 
-    /// A symbol that no client wanted is wanted again: requests that wait to take it out must not leave.
+    /// A client wants a symbol again: queued requests must not unregister it.
     pub(super) fn wanted_again(&mut self, symbol: &str) {
         self.requests.drop_symbol(symbol, |job| matches!(job, Job::Unregister));
     }
 
-    /// Takes out the symbol that was used longest ago (specification 1, "States and transitions").
-    pub fn evict_lru(&mut self, asked: &RequestContext, now: Now) {
+    /// Evicts the least recently used symbol (specification 1, "States and transitions").
+    pub fn evict_lru(&mut self, context: &RequestContext, now: Now) {
         let Some(symbol) = self.registrations.set.evict_lru() else {
             let why = "the engine has no registered symbol to remove";
-            return self.send_error(asked, ErrorCode::ValidationError, why);
+            return self.send_error(context, ErrorCode::ValidationError, why);
         };
         for Waiting { context, .. } in self.subscribers.take(&symbol) {
             let why = format!("the engine took {symbol} out of the register set");
             self.send_error(&context, ErrorCode::RegisterFull, &why);
         }
         self.no_longer_wanted(&symbol);
-        let event = VenueEvent::Evicted { request_id: asked.request_id.clone(), symbol };
+        let event = VenueEvent::Evicted { request_id: context.request_id.clone(), symbol };
         self.send(Recipient::All, event);
         self.drive(now);
     }
 
-    fn send_subscribed(&mut self, asked: &RequestContext, symbol: &str) {
+    fn send_subscribed(&mut self, context: &RequestContext, symbol: &str) {
         let event = VenueEvent::Subscribed {
-            request_id: asked.request_id.clone(),
+            request_id: context.request_id.clone(),
             symbol: symbol.to_owned(),
             name: self.subscribers.name(symbol).cloned(),
         };
-        self.send(Recipient::Client(asked.client), event);
+        self.send(Recipient::Client(context.client), event);
     }
 
-    /// A symbol is registered: the clients that wait for it get `Subscribed`, with the issue's name. Where that is not known yet,
-    /// the gateway's board tells it, or the first frame (P51).
+    /// A symbol is registered: the clients that wait for it get `Subscribed`, with the issue's name. If it is
+    /// unknown, it comes from the gateway's board or the first frame (P51).
     fn send_named(&mut self, symbol: &str, now: Now) {
-        let may_ask = !self.requests.is_in_outage();
-        let client = self.subscribers.first_without_name(symbol, now.mono).filter(|_| may_ask);
+        let may_request = !self.requests.is_in_outage();
+        let client = self.subscribers.first_without_name(symbol, now.mono).filter(|_| may_request);
         let (Some(client), Ok((_, question))) = (client, Question::board(symbol)) else {
             return self.send_to_waiting(symbol);
         };
@@ -215,31 +216,34 @@ impl Gateway {
         }
     }
 
-    /// The clients that wait for a symbol's name get `Subscribed`, with the name as far as it is known. An answer that
-    /// comes when no client waits for the name any more is passed over: others may wait for the registration by then.
+    /// Sends `Subscribed` to the clients that wait for a symbol's name, with the name if it is known. A late
+    /// answer is ignored if no client waits for the name: other clients may wait for the registration by then.
     pub(super) fn named(&mut self, symbol: &str) {
         if self.end_naming(symbol) {
             self.send_to_waiting(symbol);
         }
     }
 
-    /// The gateway is busy with more important requests, or gives no names: clients get `Subscribed` without one.
+    /// The gateway is busy with more important requests, or gives no names: clients get `Subscribed` without
+    /// one.
     pub(super) fn stop_naming(&mut self, now: Now) {
         for symbol in self.subscribers.hold_names(now.mono + self.rules.long_wait()) {
             self.named(&symbol);
         }
     }
 
-    /// No client waits for a name any more. Says whether one did.
+    /// Ends the read of a name. Returns whether a client waited for it.
     fn end_naming(&mut self, symbol: &str) -> bool {
         self.requests.drop_name(symbol);
         self.subscribers.end_naming(symbol)
     }
 
-    /// A name is worth no long wait: its gateway is slow, or its client asks for so much else.
+    /// Ends reads of names that take too long, because the gateway is slow or the client has many other
+    /// requests.
     pub(super) fn tick_names(&mut self, now: Now) {
         let late = self.subscribers.late_names(now.mono);
-        // A gateway that answers meanwhile has many requests of this client: other clients still get names.
+        // If the gateway answers meanwhile, only this client has too many requests: other clients still get
+        // names.
         if self.requests.has_answered_within(NAME_TIME, now.mono) {
             late.iter().for_each(|symbol| self.named(symbol));
         } else if !late.is_empty() {
@@ -247,7 +251,7 @@ impl Gateway {
         }
     }
 
-    /// A board was read for the name that it has.
+    /// Takes the board that was read for its name.
     pub(super) fn name_read(&mut self, symbol: &str, body: &str) {
         match self.read_answer(symbol, body) {
             Ok(board) => {
@@ -260,9 +264,9 @@ impl Gateway {
         self.named(symbol);
     }
 
-    /// Makes a request of the registrations that are due, once one could leave: those that come together go in
-    /// one, in turn with what clients read, and what leaves goes before what comes. Until then they wait as
-    /// symbols, of which there are few, however many commands there are.
+    /// Sends the registrations that are due, once a request could leave. Symbols that go together are one
+    /// request, in turn with reads, and unregistrations go first. Until then only symbols wait, of which there
+    /// are few, however many commands there are.
     pub(super) fn register_due(&mut self, now: Now) {
         if self.lists_first() || !self.requests.may_register(now.mono) {
             return;
@@ -275,8 +279,8 @@ impl Gateway {
         self.unregister_due(now);
     }
 
-    /// Nothing came of a request that may register symbols: the gateway may do it late, when no client wants them any
-    /// more, or take out late what is wanted again.
+    /// Handles the failure of a request that may register symbols. The gateway may register them late, when no
+    /// client wants them, or unregister late what a client wants again.
     pub(super) fn doubt(&mut self, call: &Call<Job>, now: Now) {
         let symbols: &[String] = match (&call.job, &call.question) {
             (_, Question::Register(symbols)) => symbols,
@@ -285,14 +289,14 @@ impl Gateway {
             {
                 std::slice::from_ref(symbol)
             }
-            // Late it may take out what is wanted by then: a look at the list registers that again.
+            // It may unregister late what a client wants by then: a read of the list registers that again.
             (_, Question::Unregister(_)) => &[],
             _ => return,
         };
         self.registrations.doubt(symbols, LATE_TIME, now.mono);
     }
 
-    /// Makes a request, before all others, of what is to leave.
+    /// Sends the unregistrations, before all other requests.
     pub(super) fn unregister_due(&mut self, now: Now) {
         let again = now.mono + self.rules.long_wait();
         for call in self.registrations.take_leaving(now.mono, again) {
@@ -300,7 +304,7 @@ impl Gateway {
         }
     }
 
-    /// The gateway has answered a registration with its whole list (P52).
+    /// Takes the answer to a registration, which is the gateway's whole list (P52).
     pub(super) fn registration_done(
         &mut self,
         call: &Call<Job>,
@@ -316,7 +320,8 @@ impl Gateway {
         self.write_registered(now);
         match (&call.job, &call.question) {
             (Job::Register, Question::Register(symbols)) => {
-                // The one used last stands first; the client that subscribed first gets its answer first.
+                // The most recently used symbol is first; the client that subscribed first gets its reply
+                // first.
                 for symbol in symbols.iter().rev() {
                     self.registered(symbol, !found.missing.contains(symbol), now);
                 }
@@ -332,14 +337,14 @@ impl Gateway {
             _ => {}
         }
         for symbol in found.missing {
-            // Nothing of it was pushed since, or will be until it is registered again.
+            // The gateway has not pushed it since, and will not until it is registered again.
             self.feed.gap_of(&symbol);
             self.registrations.register_again(symbol, now.mono + self.rules.retry_wait);
         }
         Ok(())
     }
 
-    /// What the gateway's list says of a symbol that was to be registered.
+    /// Takes what the gateway's list shows about a symbol to be registered.
     fn registered(&mut self, symbol: &str, is_listed: bool, now: Now) {
         if is_listed {
             if self.registrations.settled(symbol) {
@@ -356,7 +361,7 @@ impl Gateway {
         }
     }
 
-    /// The gateway refuses a registration.
+    /// Handles a refused registration.
     pub(super) fn registration_failed(
         &mut self,
         job: Job,
@@ -372,14 +377,14 @@ impl Gateway {
             "the local broker refuses a registration"
         );
         let Question::Register(symbols) = question else {
-            // Some of them may be there no longer: the gateway's list says which.
+            // The gateway may have lost some of them: its list shows which.
             let call = Call::new(Job::List, Question::Register(self.registrations.symbols()));
             return self.requests.push_last(call);
         };
         if matches!(job, Job::List) {
             return;
         }
-        // One symbol that is refused keeps no other one out.
+        // A refused symbol must not block the others.
         let one_by_one = symbols.len() > 1;
         for symbol in symbols {
             let was_reported = self.registrations.settled(&symbol);
@@ -398,8 +403,8 @@ impl Gateway {
         }
     }
 
-    /// A symbol cannot be registered: commands that wait for it fail, and their clients have it not. Clients that had it
-    /// before keep it and get one error; it is tried again later.
+    /// Handles a symbol that cannot be registered. Commands that wait for it fail, and their clients do not
+    /// have it. Clients that had it before stay subscribed and get one error; it is tried again later.
     fn not_registered(
         &mut self,
         symbol: &str,
@@ -408,9 +413,9 @@ impl Gateway {
         why: &str,
         now: Now,
     ) {
-        let told = format!("{symbol} is not registered at the gateway: {why}");
+        let message = format!("{symbol} is not registered at the gateway: {why}");
         for waiting in self.subscribers.take(symbol) {
-            self.turn_away(&waiting, symbol, code, &told);
+            self.turn_away(&waiting, symbol, code, &message);
         }
         if !self.registrations.set.contains(symbol) {
             return;
@@ -437,7 +442,7 @@ impl Gateway {
         }
     }
 
-    /// Tells a command that nothing comes of its subscription. What the client had before it keeps.
+    /// Reports to a command that its subscription failed. The client's earlier subscription stays.
     fn turn_away(&mut self, waiting: &Waiting, symbol: &str, code: ErrorCode, why: &str) {
         self.send_error(&waiting.context, code, why);
         if waiting.is_new {
@@ -446,7 +451,7 @@ impl Gateway {
         }
     }
 
-    /// All commands that wait for a registration fail.
+    /// Fails all commands that wait for a registration.
     pub(super) fn fail_subscribers(&mut self, code: ErrorCode, why: &str) {
         for (symbol, waiting) in self.subscribers.take_all() {
             for waiting in waiting {

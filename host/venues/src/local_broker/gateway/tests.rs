@@ -1,4 +1,4 @@
-//! The venue against a gateway of the tests' own, in time that the tests give.
+//! The venue against a gateway of these tests, in simulated time.
 
 mod again;
 mod late;
@@ -32,7 +32,7 @@ use crate::local_broker::request::{Answer, NoAnswer, Question};
 use crate::local_broker::service::NoPassword;
 use crate::{Now, Recipient, RequestContext};
 
-/// The password that the tests' gateway takes.
+/// The right password.
 const PASSWORD: &str = "marker4password";
 
 /// A dialect whose codes are words and whose boards are small.
@@ -81,7 +81,7 @@ impl GatewayMapping for Plain {
     }
 }
 
-/// A gateway: what it knows, and how it fails.
+/// A gateway: its state, and its faults.
 struct Fake {
     is_up: bool,
     /// Whether the stream can be opened.
@@ -90,7 +90,7 @@ struct Fake {
     is_logged_in: bool,
     /// It takes requests, and never answers.
     is_mute: bool,
-    /// The same of some paths.
+    /// The same for some paths.
     mute: Vec<&'static str>,
     /// Reading a board registers its symbol.
     board_registers: bool,
@@ -102,11 +102,11 @@ struct Fake {
     deaf: BTreeSet<String>,
     /// Symbols with which a registration is answered by status 500.
     poison: BTreeSet<String>,
-    /// Answers in place of its own, for requests of which the path begins so.
+    /// Answers in place of its own, for requests whose path begins so.
     instead: Vec<(&'static str, u16, &'static str)>,
-    asked: Vec<String>,
+    context: Vec<String>,
     orders: Vec<Value>,
-    /// The time, and until when it refuses questions for balances; each that comes before makes that later.
+    /// The time, and until when it refuses requests for balances; each earlier request prolongs that.
     now: Duration,
     locked: Duration,
 }
@@ -114,7 +114,7 @@ struct Fake {
 impl Fake {
     fn answer(&mut self, question: &Question, secret: &SecretString) -> Result<Answer, NoAnswer> {
         let path = question.path();
-        self.asked.push(path.clone());
+        self.context.push(path.clone());
         if !self.is_up {
             return Err(NoAnswer::Refused("the server refuses the connection".to_owned()));
         }
@@ -191,15 +191,15 @@ impl Fake {
         self.registered.iter().map(|(symbol, _)| symbol.as_str()).collect()
     }
 
-    /// How often a path was asked, and forgets it.
+    /// The number of requests for a path since the last call.
     fn took(&mut self, path: &str) -> usize {
-        let count = self.asked.iter().filter(|asked| asked.starts_with(path)).count();
-        self.asked.retain(|asked| !asked.starts_with(path));
+        let count = self.context.iter().filter(|context| context.starts_with(path)).count();
+        self.context.retain(|context| !context.starts_with(path));
         count
     }
 }
 
-/// A frame of a symbol: a price in yen and the day's volume in shares; the quote is a yen around it.
+/// A frame of a symbol: a price in yen and the day's volume in shares; the quote is one yen around it.
 fn frame(symbol: &str, price: i64, volume: i64) -> String {
     json!({
         "symbol": symbol, "price": price * 10_000, "volume": volume * 10_000,
@@ -214,16 +214,16 @@ struct World {
     fake: Fake,
     mono: Duration,
     begin: TsNanos,
-    told: Vec<(Recipient, VenueEvent)>,
-    /// What the user answers; none: nothing yet.
+    reported: Vec<(Recipient, VenueEvent)>,
+    /// The user's answer; `None` before there is one.
     user: Option<Result<&'static str, &'static str>>,
-    /// The connection that is open.
+    /// The open connection.
     connection: Option<u64>,
-    /// What was written down.
-    kept: (u64, Vec<String>),
+    /// The symbols that were written down.
+    written: (u64, Vec<String>),
     pings: usize,
     answers_pings: bool,
-    /// Volumes of all trades that were told, in shares, and how many snapshots.
+    /// The volume of all trades that were broadcast, in shares, and the number of snapshots.
     traded: i64,
     snapshots: usize,
 }
@@ -273,17 +273,17 @@ impl World {
                 deaf: BTreeSet::new(),
                 poison: BTreeSet::new(),
                 instead: Vec::new(),
-                asked: Vec::new(),
+                context: Vec::new(),
                 orders: Vec::new(),
                 now: Duration::ZERO,
                 locked: Duration::ZERO,
             },
             mono: Duration::ZERO,
             begin,
-            told: Vec::new(),
+            reported: Vec::new(),
             user: Some(Ok(PASSWORD)),
             connection: None,
-            kept: (0, Vec::new()),
+            written: (0, Vec::new()),
             pings: 0,
             answers_pings: true,
             traded: 0,
@@ -291,7 +291,7 @@ impl World {
         }
     }
 
-    /// A world with a dialect whose board read registers, or does not.
+    /// A world with a dialect whose reads of boards register the symbol, or do not.
     fn dialect(board_read_registers: bool) -> Self {
         let mapping = GatewayDescription { board_read_registers, ..GatewayDescription::default() };
         let now = Now { mono: Duration::ZERO, wall: at(9, 30) };
@@ -301,15 +301,15 @@ impl World {
         world
     }
 
-    /// A world in which somebody is logged in and the stream is open.
+    /// A world with a login and an open stream.
     fn ready() -> Self {
         let mut world = Self::new();
         world.login("l");
         assert_eq!(world.state(), "Ready Streaming");
         // The next request may leave at once.
         world.wait(secs(1));
-        world.told.clear();
-        world.fake.asked.clear();
+        world.reported.clear();
+        world.fake.context.clear();
         world
     }
 
@@ -318,7 +318,7 @@ impl World {
         Now { mono: self.mono, wall: self.begin.plus_nanos(nanos) }
     }
 
-    /// Does what the venue wants done, until there is no more of it.
+    /// Executes the output of the venue, until there is no more.
     fn settle(&mut self) {
         loop {
             let outs = self.gateway.take_out();
@@ -332,7 +332,7 @@ impl World {
                         // Clients know the venue by its name only (specification 1, "What the service does").
                         let text = format!("{event:?}");
                         assert!(!text.contains("127.0.0.1") && !text.contains("1808"), "{text}");
-                        self.told.push((to, *event));
+                        self.reported.push((to, *event));
                     }
                     Out::Ask { ticket, request } => {
                         self.fake.now = self.mono;
@@ -340,7 +340,7 @@ impl World {
                         self.gateway.answered(ticket, answer, now);
                     }
                     Out::WriteRegistered { gateway_day, symbols } => {
-                        self.kept = (gateway_day, symbols)
+                        self.written = (gateway_day, symbols)
                     }
                     Out::AskPassword => {
                         if let Some(user) = self.user {
@@ -371,7 +371,7 @@ impl World {
         }
     }
 
-    /// Lets time go on.
+    /// Passes time.
     fn wait(&mut self, time: Duration) {
         let end = self.mono + time;
         while self.mono < end {
@@ -382,53 +382,53 @@ impl World {
         }
     }
 
-    fn asked(client: u64, request: &str) -> RequestContext {
+    fn context(client: u64, request: &str) -> RequestContext {
         RequestContext { client, request_id: request.to_owned() }
     }
 
     fn login(&mut self, request: &str) {
         let now = self.now();
-        self.gateway.login(Some(Self::asked(1, request)), now);
+        self.gateway.login(Some(Self::context(1, request)), now);
         self.settle();
     }
 
     fn subscribe(&mut self, client: u64, request: &str, ticker: &str) {
         let now = self.now();
-        self.gateway.subscribe(Self::asked(client, request), ticker, now);
+        self.gateway.subscribe(Self::context(client, request), ticker, now);
         self.settle();
     }
 
     fn unsubscribe(&mut self, client: u64, request: &str, ticker: &str) {
         let now = self.now();
-        self.gateway.unsubscribe(&Self::asked(client, request), ticker, now);
+        self.gateway.unsubscribe(&Self::context(client, request), ticker, now);
         self.settle();
     }
 
     fn board(&mut self, client: u64, request: &str, ticker: &str) {
         let now = self.now();
-        self.gateway.board(Self::asked(client, request), ticker, now);
+        self.gateway.board(Self::context(client, request), ticker, now);
         self.settle();
     }
 
     fn evict(&mut self, request: &str) {
         let now = self.now();
-        self.gateway.evict_lru(&Self::asked(1, request), now);
+        self.gateway.evict_lru(&Self::context(1, request), now);
         self.settle();
     }
 
     fn buying_power(&mut self, request: &str) {
         let now = self.now();
-        self.gateway.buying_power(Self::asked(1, request), now);
+        self.gateway.buying_power(Self::context(1, request), now);
         self.settle();
     }
 
     fn positions(&mut self, client: u64, request: &str) {
         let now = self.now();
-        self.gateway.positions(Self::asked(client, request), now);
+        self.gateway.positions(Self::context(client, request), now);
         self.settle();
     }
 
-    /// The words of the last error that was told.
+    /// The text of the last error.
     fn words(&self) -> String {
         let of = |(_, event): &(Recipient, VenueEvent)| match event {
             VenueEvent::Error { message, .. } | VenueEvent::Unusable { message, .. } => {
@@ -436,7 +436,7 @@ impl World {
             }
             _ => None,
         };
-        self.told.iter().rev().find_map(of).unwrap_or_default()
+        self.reported.iter().rev().find_map(of).unwrap_or_default()
     }
 
     fn left(&mut self, client: u64) {
@@ -445,7 +445,7 @@ impl World {
         self.settle();
     }
 
-    /// A frame over the open connection. Tells whether it was shown.
+    /// Pushes a frame over the open connection. Returns whether it was broadcast.
     fn push(&mut self, message: &str) -> bool {
         let (connection, now) = (self.connection.unwrap_or(0), self.now());
         let update = self.gateway.frame(connection, message.as_bytes(), now);
@@ -463,7 +463,7 @@ impl World {
         self.settle();
     }
 
-    /// The gateway goes away, for longer than is tried.
+    /// The gateway goes down, for longer than the tries last.
     fn goes_down(&mut self) {
         self.fake.is_up = false;
         self.drop_push();
@@ -471,10 +471,10 @@ impl World {
         assert_eq!(self.state(), "AppDown (local_app_down)");
     }
 
-    /// Where the venue stands, as clients are told.
+    /// State of the venue, as clients get it.
     fn state(&mut self) -> String {
         let now = self.now();
-        self.gateway.venue_state(Self::asked(9, "state"), now);
+        self.gateway.venue_state(Self::context(9, "state"), now);
         let mut outs = self.gateway.take_out();
         let Some(Out::Send(Recipient::Client(9), event)) = outs.pop_front() else {
             panic!("{outs:?} waited");
@@ -492,10 +492,10 @@ impl World {
         format!("{name}{push}{code}")
     }
 
-    /// What was told since this was asked last, in short.
-    fn heard(&mut self) -> Vec<String> {
-        let told = std::mem::take(&mut self.told);
-        told.iter().map(|(to, event)| short(*to, event)).collect()
+    /// The events since the last call, in short.
+    fn events(&mut self) -> Vec<String> {
+        let reported = std::mem::take(&mut self.reported);
+        reported.iter().map(|(to, event)| short(*to, event)).collect()
     }
 }
 
@@ -505,7 +505,7 @@ fn short(to: Recipient, event: &VenueEvent) -> String {
         Recipient::All => "*".to_owned(),
         Recipient::Client(client) => client.to_string(),
     };
-    // The names of messages are how tests write events down.
+    // Tests write events by the names of messages.
     let (name, request_id, symbol, code) = match event {
         VenueEvent::LoginStarted { request_id } => {
             ("VenueLoginStarted", request_id.as_deref(), None, None)

@@ -1,4 +1,4 @@
-//! Secrets in what the gateway says, in the parts that no test of the whole venue comes to.
+//! Redaction of the gateway's texts, in the parts that no test of the whole venue reaches.
 
 use serde_json::json;
 
@@ -43,14 +43,14 @@ fn passwords_hidden_max_is_how_many_passwords_are_hidden() {
         hidden.hide_password(&token(number));
     }
     assert!(hidden.words(PASSWORD) == "***" && !shows(&hidden, &token(1)));
-    // One that is used again is the last one again.
+    // A secret that is used again becomes the last one again.
     hidden.hide_password(&SecretString::from(PASSWORD));
     hidden.hide_password(&token(0));
     assert!(hidden.words(PASSWORD) == "***" && shows(&hidden, &token(1)));
     assert_eq!(hidden.passwords.len(), PASSWORDS_HIDDEN_MAX);
 }
 
-/// A gateway that gives the password as a token takes it out of nothing.
+/// A gateway that gives the password as a token makes no text readable.
 #[test]
 fn what_is_both_stays_hidden_as_either() {
     let mut hidden = hidden();
@@ -63,12 +63,15 @@ fn what_is_both_stays_hidden_as_either() {
 fn words_are_redacted_before_they_are_cut() {
     let hidden = hidden();
     for before in 0..WORDS_CHARS_MAX + 3 {
-        let told = hidden.words(&format!("{} {PASSWORD} and", "-".repeat(before)));
-        assert!(!told.contains('c') && told.chars().count() <= WORDS_CHARS_MAX + 3, "{told}");
+        let reported = hidden.words(&format!("{} {PASSWORD} and", "-".repeat(before)));
+        assert!(
+            !reported.contains('c') && reported.chars().count() <= WORDS_CHARS_MAX + 3,
+            "{reported}"
+        );
     }
 }
 
-/// A dialect may cut where it likes.
+/// A dialect may cut its texts anywhere.
 #[test]
 fn nothing_is_shown_of_what_a_dialect_says_about_a_secret() {
     let hidden = hidden();
@@ -95,7 +98,7 @@ fn numbers_are_hidden_where_they_are_words() {
         "c": 1124, "canary-word": 1, "Canary-Word": 2,
     });
     hidden.value(&mut fields);
-    let told =
+    let reported =
         json!({ "***": 2, "a": ["***", 2026.5, null, true], "b": { "***": "***" }, "c": 1124 });
-    assert_eq!(fields, told);
+    assert_eq!(fields, reported);
 }

@@ -22,15 +22,15 @@ fn p51_a_ticker_may_have_the_suffix_of_tokyo() {
         assert_eq!(symbol_of(ticker), Ok(symbol));
     }
     for ticker in ["7203.OSE", "7203.tse", "7203.TSE.TSE", ".TSE", "720", "\u{1b}[2J"] {
-        let told = symbol_of(ticker).unwrap_err().to_string();
-        assert!(told.contains("write 4 to 9 digits"), "{told}");
-        assert!(!told.contains('\u{1b}'), "{told}");
+        let reported = symbol_of(ticker).unwrap_err().to_string();
+        assert!(reported.contains("write 4 to 9 digits"), "{reported}");
+        assert!(!reported.contains('\u{1b}'), "{reported}");
     }
-    let told = symbol_of(&"1".repeat(10_000)).unwrap_err().to_string();
-    assert!(told.starts_with("`1111111111111111` is not a ticker"), "{told}");
+    let reported = symbol_of(&"1".repeat(10_000)).unwrap_err().to_string();
+    assert!(reported.starts_with("`1111111111111111` is not a ticker"), "{reported}");
 }
 
-/// P57: whatever instrument a row of a list can have can be asked for.
+/// P57: a filter can name every instrument that a row of a list can have.
 #[test]
 fn p57_an_instrument_of_a_list_is_of_any_market() {
     for market in [1, 9, 27, 3, 5, 6, 2, 23, 24] {
@@ -52,7 +52,7 @@ fn the_key_of_a_path_is_symbol_and_market() {
     }
 }
 
-/// Specification 1, "Endpoints", rule 2: no other file of the crate puts the sign into a text.
+/// Specification 1, "Endpoints", rule 2: no other file of the crate writes the sign of a key.
 #[test]
 fn no_other_place_builds_the_key() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

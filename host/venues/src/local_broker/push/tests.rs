@@ -1,4 +1,4 @@
-//! One connection, whose frames nobody takes for a while.
+//! One connection, whose frames are not taken for a while.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,8 +15,8 @@ use crate::local_broker::limits::FRAMES_WAITING_MAX;
 
 const TIME: Duration = Duration::from_secs(60);
 
-/// The queue is full, the stream waits, and nothing is lost. Through the whole venue nobody can hold only the
-/// thread that empties the queue: the stream is on the same one.
+/// If the queue is full the stream waits, and nothing is lost. A test of the whole venue cannot stop only the
+/// thread that empties the queue, because the stream is on the same one.
 #[tokio::test]
 async fn frames_waiting_max_is_how_many_frames_wait_and_then_the_stream_does() {
     // More than the queue and the sockets' buffers take together.
@@ -46,7 +46,7 @@ async fn frames_waiting_max_is_how_many_frames_wait_and_then_the_stream_does() {
     while frames.len() < FRAMES_WAITING_MAX {
         tokio::task::yield_now().await;
     }
-    // However often the others get their turn.
+    // As often as the others get their turn.
     for _ in 0..FRAMES {
         tokio::task::yield_now().await;
     }

@@ -1,4 +1,4 @@
-//! The set against a gateway of a few lines, and against a model of it.
+//! The set against a small gateway, and against a model of it.
 
 use proptest::prelude::*;
 
@@ -35,14 +35,14 @@ fn p51_a_client_that_leaves_releases_all_it_had() {
     }
     set.sent(["7203", "130A"]);
     assert_eq!(set.client_left(1), ["7203", "9984"]);
-    // Nobody ever asked the gateway for the last one.
+    // No request for the last one was sent.
     assert_eq!(set.unwanted(), ["7203"]);
     assert_eq!(set.client_left(1), [""; 0]);
     assert_eq!(set.batches(), [["130A"]]);
 }
 
 #[test]
-fn p51_a_board_read_takes_a_place_but_subscribes_nobody() {
+fn p51_a_board_read_takes_a_place_but_subscribes_no_client() {
     let mut set = RegisterSet::default();
     assert_eq!(set.read_board(1, "7203"), Registration::New);
     assert!(!set.is_subscribed("7203"));
@@ -58,6 +58,18 @@ fn p51_a_board_read_takes_a_place_but_subscribes_nobody() {
 }
 
 #[test]
+fn what_a_strategy_trades_is_not_evicted() {
+    let mut set = RegisterSet::default();
+    set.register(STRATEGY, "7203");
+    set.register(1, "7203");
+    set.register(1, "9984");
+    assert_eq!(set.evict_lru().unwrap(), "9984", "used last");
+    assert_eq!(set.evict_lru(), None);
+    assert_eq!(set.client_left(STRATEGY), [""; 0]);
+    assert_eq!(set.evict_lru().unwrap(), "7203");
+}
+
+#[test]
 fn the_set_is_full_at_fifty_and_nothing_is_evicted_by_itself() {
     let mut set = RegisterSet::default();
     for number in 0..REGISTER_MAX {
@@ -68,7 +80,7 @@ fn the_set_is_full_at_fifty_and_nothing_is_evicted_by_itself() {
     assert_eq!(set.register(2, &symbol(0)), Registration::Known);
     assert_eq!(set.taken(), REGISTER_MAX);
     assert!(!set.is_subscribed("7203"));
-    // The second is the one used longest ago, because the first was just used.
+    // The second is the least recently used one, because the first was just used.
     assert_eq!(set.evict_lru().unwrap(), symbol(1));
     assert_eq!(set.register(1, "7203"), Registration::New);
     assert_eq!(set.batches().concat()[..2], ["7203".to_owned(), symbol(0)]);
@@ -85,7 +97,7 @@ fn p52_what_others_registered_stays_and_counts() {
     let found = set.apply_list(&entries, &[]);
     assert_eq!(found, Reconciled { foreign: 2, ..Reconciled::default() });
     assert_eq!(set.taken(), 3);
-    // One that somebody else registered costs no place, and stays when nobody here wants it any more.
+    // A symbol that another program registered costs no place, and stays when no client wants it any more.
     assert_eq!(set.register(1, "9984"), Registration::New);
     set.sent(["9984"]);
     assert_eq!(set.taken(), 3);
@@ -98,7 +110,7 @@ fn p52_what_others_registered_stays_and_counts() {
     assert_eq!(set.taken(), REGISTER_MAX);
     assert_eq!(set.register(1, "130A"), Registration::Full);
     assert_eq!(set.register(1, &symbol(5)), Registration::New);
-    // Only our own make room.
+    // Only our own symbols make room.
     assert_eq!(set.evict_lru().unwrap(), "7203");
     assert_eq!(set.evict_lru(), None);
 }
@@ -112,7 +124,7 @@ fn p52_what_we_registered_and_want_no_more_is_unregistered_until_it_is_gone() {
     assert_eq!(set.ours(), ["7203"]);
     set.apply_list(&list(&["7203", "9984"]), &[]);
     assert_eq!(set.unwanted(), ["7203"]);
-    // Wanted again before it was unregistered: it is ours still.
+    // Wanted again before it was unregistered: it is still ours.
     assert_eq!(set.register(1, "7203"), Registration::New);
     set.apply_list(&list(&["7203", "9984"]), &[]);
     assert_eq!(set.unwanted(), [""; 0]);
@@ -126,23 +138,23 @@ fn p52_what_we_registered_and_want_no_more_is_unregistered_until_it_is_gone() {
     set.apply_list(&list(&["9984"]), &[]);
     let found = set.apply_list(&list(&["9984"]), &[]);
     assert_eq!(found, Reconciled { foreign: 1, ..Reconciled::default() });
-    // What stands there later is somebody else's.
+    // A later entry belongs to another program.
     let found = set.apply_list(&list(&["7203"]), &[]);
     assert_eq!(found, Reconciled { foreign: 1, ..Reconciled::default() });
     assert_eq!(set.ours(), [""; 0]);
-    // Subscribed and given up before the gateway was asked: never ours.
+    // Subscribed and released before a request left: never ours.
     set.register(1, "130A");
     set.release(1, "130A");
     set.apply_list(&list(&["130A"]), &[]);
     assert_eq!(set.unwanted(), [""; 0]);
-    // Given up while the gateway was being asked: ours, and to be taken out.
+    // Released while the request was under way: ours, and to be unregistered.
     set.apply_list(&[], &[]);
     set.register(1, "130A");
     set.release(1, "130A");
     set.sent(["130A"]);
     set.apply_list(&list(&["130A"]), &[]);
     assert_eq!(set.unwanted(), ["130A"]);
-    // What is known to be somebody else's is not ours by being asked for.
+    // A symbol that is known to be another program's does not become ours by a request.
     set.apply_list(&list(&["9984"]), &["130A".to_owned()]);
     set.sent(["9984"]);
     assert_eq!(set.unwanted(), [""; 0]);
@@ -177,7 +189,7 @@ fn no_more_than_the_limits_are_remembered() {
     assert_eq!(set.apply_list(&long, &[]).foreign, LISTED_MAX);
 }
 
-/// What clients, others and the gateway do.
+/// One event of clients, other programs and the gateway.
 #[derive(Debug, Clone)]
 enum Step {
     Register(u64, usize),
@@ -185,10 +197,10 @@ enum Step {
     Release(u64, usize),
     Leave(u64),
     Evict,
-    /// Somebody else registers a symbol in Tokyo, or elsewhere.
+    /// Another program registers a symbol in Tokyo, or elsewhere.
     Foreign(usize, bool),
     Restart,
-    /// All that is due is sent and answered.
+    /// All due requests are sent and answered.
     Settle,
 }
 
@@ -207,15 +219,16 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The plainest thing that can be right: who wants what, in the order of use, and what is registered by whom.
+/// The simplest right model: the clients of each symbol, in the order of use, and the owner of each
+/// registration.
 #[derive(Default)]
 struct Model {
-    /// The one used longest ago first, with its clients.
+    /// The least recently used one first, with its clients.
     wanted: Vec<(String, BTreeSet<u64>)>,
     registered: BTreeSet<(String, i64)>,
-    /// Registered before we asked for it, as far as lists have shown.
+    /// Registered before our request, as far as lists have shown.
     of_others: BTreeSet<(String, i64)>,
-    /// Registered by others, whether a list has shown it or not.
+    /// Registered by other programs, whether a list has shown it or not.
     truly_of_others: BTreeSet<(String, i64)>,
 }
 
@@ -258,7 +271,7 @@ impl Model {
     }
 }
 
-/// Sends what is due to the gateway, and tells the set what it answers.
+/// Sends the due requests to the gateway, and passes its answers to the set.
 fn settle(set: &mut RegisterSet, model: &mut Model) {
     let answer = |model: &Model| model.registered.iter().cloned().collect::<Vec<_>>();
     let mut out = Vec::new();
@@ -318,7 +331,7 @@ proptest! {
                 }
                 Step::Foreign(number, elsewhere) => {
                     let entry = (symbol(number), if elsewhere { 3 } else { TOKYO });
-                    // What we registered stays ours, whoever asks for it again.
+                    // A symbol that we registered stays ours, even if another program registers it again.
                     if model.registered.len() < REGISTER_MAX && model.registered.insert(entry.clone()) {
                         model.truly_of_others.insert(entry);
                         settle(&mut set, &mut model);
@@ -337,13 +350,13 @@ proptest! {
                 prop_assert!(set.contains(symbol));
             }
         }
-        // In the end the gateway has what is wanted and what others registered, and nothing else.
+        // In the end the gateway has the wanted symbols and those of other programs, and no others.
         settle(&mut set, &mut model);
         let mut expected = model.truly_of_others.clone();
         expected.extend(model.wanted.iter().map(|(symbol, _)| (symbol.clone(), TOKYO)));
         prop_assert!(model.registered.is_subset(&expected));
         prop_assert_eq!(model.registered.len(), expected.len().min(REGISTER_MAX));
-        // And at the very end nothing of ours is left.
+        // After that nothing of ours is left.
         for symbol in set.ours() {
             model.registered.remove(&(symbol, TOKYO));
         }

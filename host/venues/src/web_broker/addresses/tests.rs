@@ -30,7 +30,7 @@ fn login_of(base_url: Option<&str>, dialect: &str) -> Result<(String, LoginKind)
     Ok((login.expose_secret().to_owned(), addresses.login_kind()))
 }
 
-/// The path is the dialect's where the address has none, and never of another kind of login.
+/// The path is the dialect's if the address has none, and never that of another kind of login.
 #[test]
 fn the_dialect_says_the_path_and_the_kind_of_login() {
     let found = login_of(None, "web-broker-v4r8").unwrap();
@@ -140,7 +140,7 @@ fn p1_every_other_address_is_refused() {
 }
 
 #[test]
-fn p1_addresses_of_a_login_are_of_the_server_that_was_asked() {
+fn p1_addresses_of_a_login_are_of_the_server_of_the_login() {
     let demo = Addresses::new(&config(None, Environment::Demo, true)).unwrap();
     let judge = |text: &str, scheme| demo.judge(text, scheme).map(drop);
     let sample = "https://demo-kabuka.e-shiten.jp/e_api_v4r7/request/ND=/";

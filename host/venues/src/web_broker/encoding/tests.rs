@@ -33,7 +33,7 @@ fn what_cp932_does_not_have_is_refused_and_never_replaced() {
 fn p5_only_two_digits_are_a_byte() {
     assert_eq!(percent_decode(b"%41%4a%4A100%%4%zz%4"), b"AJJ100%%4%zz%4");
     assert_eq!(percent_decoded_text("%95\\ 100%"), "表 100%");
-    // What would be no text stays.
+    // Bytes that are not CP932 stay encoded.
     assert_eq!(percent_decoded_text("%81"), "%81");
 }
 

@@ -1,4 +1,4 @@
-//! Frames in every form, and bytes that are none.
+//! Frames in every form, and bytes that are not frames.
 
 use domain::order_mapping::field;
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ fn japanese_is_base64_of_shift_jis_or_stays() {
     assert_eq!(field(&fields, "p_IN"), Some("ソ表"));
     assert_eq!(field(&fields, "p_TX"), Some("no base64"));
     assert_eq!(field(&fields, "p_HDL"), Some("gQ=="));
-    // Streams without WebSocket send the bytes themselves.
+    // Streams without a WebSocket send the bytes themselves.
     let fields = parse(b"p_IN\x02\x83\x5c\x95\x5c").unwrap();
     assert_eq!(field(&fields, "p_IN"), Some("ソ表"));
 }

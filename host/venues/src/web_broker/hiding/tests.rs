@@ -1,4 +1,4 @@
-//! What is shown of what the broker repeats.
+//! Redaction of the broker's texts.
 
 use domain::order_mapping::BrokerAnswer;
 
@@ -35,7 +35,7 @@ fn a_code_is_short_and_no_secret_or_is_not_shown() {
     let mut shown = "0".to_owned();
     Hidden::password("0").code(&mut shown);
     assert_eq!(shown, "0", "that all went well is no secret");
-    // What became of a request is read from it, whatever somebody has as a password.
+    // The outcome of a request is read from a code, even if a password equals it.
     for code in ["2", "-62", "11701"] {
         let mut shown = code.to_owned();
         Hidden::password(code).code(&mut shown);

@@ -1,4 +1,4 @@
-//! What of a session is secret.
+//! Secrets of a session.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn secrets_are_the_addresses_and_the_long_parts_of_their_paths() {
     assert!(session.changed_since(&session).is_empty());
 }
 
-/// Nobody can look at memory that was given back, so what wipes it is looked at.
+/// Freed memory cannot be read, so the functions that wipe are tested.
 #[test]
 fn secrets_of_a_request_and_an_answer_are_wiped() {
     let auth_id = SecretString::from("canary-auth-id".to_owned());

@@ -13,7 +13,7 @@ fn p6_numbers_rise_across_restarts_and_clocks_that_step_back() {
     let (_folder, path) = file();
     let mut last = 0;
     for now in [1_000, 1_000, 1_000, 5_000, 10, 0, 5_001, 4_000] {
-        // Nothing is done at the end: as after kill -9.
+        // Nothing runs at the end: as after kill -9.
         let mut numbers = RequestNumbers::open(&path).unwrap();
         for _ in 0..3 {
             let number = numbers.take_at(now).unwrap();

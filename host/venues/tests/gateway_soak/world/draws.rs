@@ -1,4 +1,4 @@
-//! What is drawn: steps of the market, commands of clients, faults.
+//! Random steps of the market, commands of clients, and faults.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::model::{AnswerFault, SYMBOLS};
 const GIANT: usize = 70_000;
 
 impl World {
-    /// Something happens, and time goes on.
+    /// One random step, and some time after it.
     pub(super) fn step(&mut self) {
         match self.random.below(1_000) {
             0..700 => self.market(),
@@ -40,7 +40,7 @@ impl World {
         self.advance(Duration::from_millis(millis));
     }
 
-    /// From the end of a day to the next morning: the gateway logs everybody out.
+    /// From the end of a day to the next morning: the gateway logs out all programs.
     pub(super) fn night(&mut self) {
         let today = self.now().wall.jst_date();
         let mut date = today.succ_opt().unwrap();
@@ -79,7 +79,7 @@ impl World {
 
     /// A trade, or a change of a book, and its frame.
     pub(super) fn market(&mut self) {
-        // Most of the trades are those of what somebody wants.
+        // Most of the trades are of subscribed symbols.
         let wanted = self.oracle.wanted.len();
         let place = if wanted > 0 && self.random.permille(800) {
             let wanted = self.oracle.wanted.keys().nth(self.random.place(wanted));
@@ -96,7 +96,7 @@ impl World {
         }
     }
 
-    /// An issue's frame, where it is registered; with others around it that may tell nothing.
+    /// Pushes an issue's frame, if it is registered, with others around it that must not be broadcast.
     fn push(&mut self, place: usize) {
         let symbol = self.model.issues[place].symbol.clone();
         if !self.model.pushes(&symbol) {
@@ -119,7 +119,7 @@ impl World {
         self.frame_of(place, 1);
     }
 
-    /// A frame that may tell nothing.
+    /// Pushes a frame that must not be broadcast.
     fn frame(&mut self, message: Vec<u8>) {
         let Some(link) = &mut self.model.link else { return };
         let connection = link.connection;
@@ -127,7 +127,7 @@ impl World {
         self.deliver(after, Delivery::Frame(connection, message, None));
     }
 
-    /// An issue's frame as it is, so many times.
+    /// Pushes an issue's frame, so many times.
     pub(super) fn frame_of(&mut self, place: usize, times: usize) {
         let (message, issue) = (self.model.board(place, 1), self.model.issues[place].clone());
         let travels = Duration::from_millis(1 + self.random.below(60));
@@ -140,7 +140,7 @@ impl World {
         }
     }
 
-    /// The push ends at the gateway; what is on its way arrives.
+    /// The push ends at the gateway; frames that are under way arrive.
     pub(super) fn cut(&mut self, why: &'static str) {
         let Some(link) = self.model.link.take() else { return };
         let after = link.last.saturating_sub(self.mono) + Duration::from_millis(1);
@@ -176,7 +176,7 @@ impl World {
                 "DropPush"
             }
             10 | 11 => {
-                // Silence is found out by frames only where some came before.
+                // Frames detect silence only if some came before.
                 if self.keep_alive == KeepAlive::Ping
                     && let Some(link) = &mut self.model.link
                 {
@@ -186,7 +186,7 @@ impl World {
             }
             12..=16 => {
                 let first = self.answer_fault();
-                // Often the same again, for as long as a request is made again.
+                // Often the same fault again, for all tries of a request.
                 let is_one_kind = self.random.permille(300);
                 let count = self.random.below(6) + if is_one_kind { 5 } else { 1 };
                 for _ in 0..count {
@@ -248,9 +248,9 @@ impl World {
     pub(super) fn log_in(&mut self) {
         self.serials += 1;
         let client = self.clients[self.random.place(self.clients.len())];
-        let asked = RequestContext { client, request_id: format!("login-{}", self.serials) };
+        let context = RequestContext { client, request_id: format!("login-{}", self.serials) };
         let now = self.now();
-        self.gateway.login(Some(asked), now);
+        self.gateway.login(Some(context), now);
         self.settle();
     }
 
@@ -260,7 +260,7 @@ impl World {
         let (now, id) = (self.now(), format!("c-{}", self.serials));
         let place = self.random.place(self.clients.len());
         let client = self.clients[place];
-        let asked = RequestContext { client, request_id: id.clone() };
+        let context = RequestContext { client, request_id: id.clone() };
         let symbol = self.model.issues[self.random.place(SYMBOLS)].symbol.clone();
         let ticker = match self.random.below(20) {
             0 => "130a".to_owned(),
@@ -269,19 +269,19 @@ impl World {
         };
         let is_subscribe = match self.random.below(100) {
             0..40 => {
-                self.gateway.subscribe(asked, &ticker, now);
+                self.gateway.subscribe(context, &ticker, now);
                 true
             }
             40..62 => {
-                let was_told = ticker != "130a";
-                self.gateway.unsubscribe(&asked, &ticker, now);
-                if was_told {
+                let was_reported = ticker != "130a";
+                self.gateway.unsubscribe(&context, &ticker, now);
+                if was_reported {
                     self.oracle.released(client, &symbol);
                 }
                 false
             }
             62..76 => {
-                self.gateway.board(asked, &ticker, now);
+                self.gateway.board(context, &ticker, now);
                 false
             }
             76..80 => {
@@ -289,7 +289,7 @@ impl World {
                     return;
                 }
                 // Its answer has no id.
-                self.gateway.evict_lru(&asked, now);
+                self.gateway.evict_lru(&context, now);
                 return self.settle();
             }
             80..83 => {
@@ -300,19 +300,19 @@ impl World {
                 return self.settle();
             }
             83..90 => {
-                self.gateway.buying_power(asked, now);
+                self.gateway.buying_power(context, now);
                 false
             }
             90..93 => {
-                self.gateway.order_list(asked, &OrderQuery::default(), now);
+                self.gateway.order_list(context, &OrderQuery::default(), now);
                 false
             }
             93..97 => {
-                self.gateway.positions(asked, now);
+                self.gateway.positions(context, now);
                 false
             }
             _ => {
-                self.gateway.venue_state(asked, now);
+                self.gateway.venue_state(context, now);
                 false
             }
         };

@@ -1,4 +1,4 @@
-//! What is made again: requests that came to nothing, registrations that were lost, tokens that are refused.
+//! Repeated requests, lost registrations, refused tokens.
 
 use super::*;
 use crate::local_broker::gateway::Answer;
@@ -12,7 +12,8 @@ fn sent(world: &mut World) -> (u64, Question) {
     sent.unwrap()
 }
 
-/// A symbol that is wanted again is not taken out by a request that was on its way meanwhile and is made again.
+/// A symbol that a client wants again is not unregistered by a request that was under way meanwhile and is
+/// repeated.
 #[test]
 fn what_is_wanted_again_is_not_taken_out() {
     for (status, body) in [(500, "oops"), (429, "slow"), (200, "no list")] {
@@ -20,11 +21,11 @@ fn what_is_wanted_again_is_not_taken_out() {
         world.subscribe(1, "a", "7203");
         world.wait(secs(1));
         let now = world.now();
-        world.gateway.unsubscribe(&World::asked(1, "b"), "7203", now);
+        world.gateway.unsubscribe(&World::context(1, "b"), "7203", now);
         let (ticket, question) = sent(&mut world);
         assert!(matches!(question, Question::Unregister(_)), "{question:?}");
         world.subscribe(1, "c", "7203");
-        world.fake.asked.clear();
+        world.fake.context.clear();
         let answer = Answer { status, body: body.to_owned().into() };
         world.gateway.answered(ticket, Ok(answer), now);
         world.settle();
@@ -41,7 +42,7 @@ fn p55_volume_missed_while_a_symbol_was_not_registered_is_after_a_gap() {
     world.subscribe(1, "a", "7203");
     world.wait(secs(1));
     assert!(world.push(&frame("7203", 1_000, 100)));
-    // Another program has taken all out; the next answer says so.
+    // Another program has unregistered all; the next answer shows it.
     world.fake.registered.clear();
     world.subscribe(2, "b", "9984");
     world.wait(secs(10));
@@ -53,7 +54,7 @@ fn p55_volume_missed_while_a_symbol_was_not_registered_is_after_a_gap() {
     assert_eq!((trade.quantity, trade.after_gap, update.gap), (8_000_000, true, true));
 }
 
-/// P51: a second subscription that fails takes the first one not away.
+/// P51: a second subscription that fails leaves the first one in place.
 #[test]
 fn p51_a_subscription_stays_where_another_one_of_the_same_client_fails() {
     for is_down in [false, true] {
@@ -64,16 +65,16 @@ fn p51_a_subscription_stays_where_another_one_of_the_same_client_fails() {
         world.fake.deaf.insert("7203".to_owned());
         world.subscribe(2, "b", "9984");
         world.wait(secs(1));
-        world.heard();
+        world.events();
         world.subscribe(1, "c", "7203");
         world.fake.is_up = !is_down;
         if is_down {
             world.drop_push();
         }
         world.wait(secs(300));
-        let heard = world.heard();
+        let events = world.events();
         let code = if is_down { "local_app_down" } else { "gateway_error" };
-        assert!(heard.contains(&format!("1 Error c {code}")), "{heard:?}");
+        assert!(events.contains(&format!("1 Error c {code}")), "{events:?}");
         world.fake.is_up = true;
         world.fake.deaf.clear();
         world.wait(secs(300));
@@ -82,13 +83,13 @@ fn p51_a_subscription_stays_where_another_one_of_the_same_client_fails() {
     }
 }
 
-/// Specification 1, "States and transitions": a token is acquired again once, whoever is subscribed.
+/// Specification 1, "States and transitions": a token is requested again once, for all subscriptions.
 #[test]
 fn p47_a_token_is_acquired_again_once() {
     let mut world = World::ready();
     world.subscribe(1, "a", "7203");
     world.wait(secs(1));
-    world.fake.asked.clear();
+    world.fake.context.clear();
     world.fake.instead = vec![
         ("/positions", 401, "no"),
         ("/register", 401, "no"),

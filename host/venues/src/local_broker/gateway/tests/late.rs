@@ -1,16 +1,16 @@
-//! What comes late, or out of turn: answers to an older token, lists, changes, and the symbols of another day.
+//! Late answers, lists and registrations, and the symbols of another day.
 
 use super::*;
 use crate::local_broker::gateway::Answer;
 
-/// P47: a refusal of the token before this one asks for no further one, which would end this one.
+/// P47: a refusal of the token before this one requests no further one, which would end this one.
 #[test]
-fn p47_a_late_refusal_of_the_old_token_asks_for_no_further_one() {
+fn p47_a_late_refusal_of_the_old_token_requests_no_further_one() {
     let mut world = World::ready();
     world.fake.token = Some("after its restart".to_owned());
     let now = world.now();
-    world.gateway.positions(World::asked(1, "p"), now);
-    world.gateway.buying_power(World::asked(2, "c"), now);
+    world.gateway.positions(World::context(1, "p"), now);
+    world.gateway.buying_power(World::context(2, "c"), now);
     let ticket = |out| match out {
         Out::Ask { ticket, .. } => Some(ticket),
         _ => None,
@@ -24,13 +24,13 @@ fn p47_a_late_refusal_of_the_old_token_asks_for_no_further_one() {
     }
     world.wait(secs(2));
     assert_eq!((world.fake.took("/token"), world.state().as_str()), (1, "Ready Streaming"));
-    let mut heard = world.heard();
-    heard.sort();
-    assert_eq!(heard, ["1 PositionsUpdated p", "2 BuyingPowerUpdated c"]);
+    let mut events = world.events();
+    events.sort();
+    assert_eq!(events, ["1 PositionsUpdated p", "2 BuyingPowerUpdated c"]);
 }
 
-/// P52: nothing is registered before the list of a login is known, however often it is asked for: what it has is
-/// somebody else's.
+/// P52: nothing is registered before the list of a login is known, however often a client wants it. The entries
+/// of that list belong to other programs.
 #[test]
 fn p52_nothing_is_registered_before_the_list_of_a_login() {
     for wait in [Duration::ZERO, secs(1)] {
@@ -52,16 +52,16 @@ fn p52_nothing_is_registered_before_the_list_of_a_login() {
         }
         world.wait(secs(100));
         assert_eq!(world.fake.symbols(), ["7203", "6758"]);
-        let heard = world.heard();
-        for told in ["1 Subscribed a 7203", "1 Subscribed b 6758", "1 DepthSnapshot c 9984"] {
-            assert!(heard.iter().any(|heard| heard == told), "{told}: {heard:?}");
+        let events = world.events();
+        for reported in ["1 Subscribed a 7203", "1 Subscribed b 6758", "1 DepthSnapshot c 9984"] {
+            assert!(events.iter().any(|events| events == reported), "{reported}: {events:?}");
         }
     }
 }
 
-/// A list that is refused for good keeps nobody waiting.
+/// A list that is refused for good makes no client wait.
 #[test]
-fn a_list_that_is_refused_keeps_nobody_waiting() {
+fn a_list_that_is_refused_makes_no_client_wait() {
     for (status, times) in [(400, 1), (503, 3)] {
         let mut world = World::new();
         world.fake.instead = vec![("/register", status, "no"); times];
@@ -73,7 +73,7 @@ fn a_list_that_is_refused_keeps_nobody_waiting() {
     }
 }
 
-/// What is taken out late, and wanted again by then, is registered again.
+/// A symbol that is unregistered late, and wanted again by then, is registered again.
 #[test]
 fn what_is_taken_out_late_and_wanted_again_comes_back() {
     for late in [6, 40] {
@@ -92,8 +92,8 @@ fn what_is_taken_out_late_and_wanted_again_comes_back() {
     }
 }
 
-/// What an engine has left on another day of the gateway's is nobody's of ours, also where that day ended between
-/// the start and the login.
+/// Symbols that an engine left on another gateway day are not ours, also if that day ended between the start
+/// and the login.
 #[test]
 fn what_was_left_before_the_forced_logout_is_not_ours_at_a_login_after_it() {
     for (begin, stays) in [(at(4, 30), true), (at(7, 0), false)] {
@@ -109,7 +109,8 @@ fn what_was_left_before_the_forced_logout_is_not_ours_at_a_login_after_it() {
     }
 }
 
-/// What may be registered late at a clean end is written down with a time, and is never what others had.
+/// Symbols that may be registered late at a clean end are written down with a time, without those of other
+/// programs.
 #[test]
 fn what_may_come_after_the_end_is_left_to_the_next_engine_for_a_while() {
     let mut world = World::new();
@@ -131,7 +132,7 @@ fn what_may_come_after_the_end_is_left_to_the_next_engine_for_a_while() {
     assert_eq!(world.gateway.left_at_the_end(now).symbols, [""; 0]);
 }
 
-/// The next engine is there before the gateway does late what it was asked for.
+/// The next engine starts before the gateway executes a late request.
 #[test]
 fn what_comes_after_the_next_engines_login_is_taken_out_too() {
     for (until, is_taken_out) in [(90, true), (0, false)] {
@@ -150,7 +151,7 @@ fn what_comes_after_the_next_engines_login_is_taken_out_too() {
     }
 }
 
-/// P46: an outage whose only request is gone with its client is none of the next request's.
+/// P46: an outage whose only request is dropped with its client has no effect on the next request.
 #[test]
 fn p46_an_outage_ends_with_the_last_request_of_it() {
     let mut world = World::ready();
@@ -167,8 +168,8 @@ fn p46_an_outage_ends_with_the_last_request_of_it() {
     assert_eq!(world.fake.took("/positions"), 4, "and then the gateway is down, or one endpoint");
 }
 
-/// Symbols that are registered one by one, because one of them was refused, take turns with what clients read; the
-/// one used last comes first.
+/// Symbols that are registered one by one, because one of them was refused, take turns with reads; the most
+/// recently used comes first.
 #[test]
 fn symbols_one_by_one_take_turns_with_reads() {
     let mut world = World::ready();
@@ -179,16 +180,16 @@ fn symbols_one_by_one_take_turns_with_reads() {
     world.wait(Duration::from_millis(250));
     world.positions(2, "p");
     world.wait(secs(1));
-    let place = world.fake.asked.iter().position(|path| path == "/positions").unwrap();
-    assert!(place <= 5, "{:?}", world.fake.asked);
+    let place = world.fake.context.iter().position(|path| path == "/positions").unwrap();
+    assert!(place <= 5, "{:?}", world.fake.context);
     world.wait(secs(10));
     let symbols = world.fake.symbols();
     assert_eq!((symbols.len(), symbols[1], symbols[29]), (30, "1329", "1301"));
 }
 
-/// A gateway that answers, but not as it should, is told of in the same words by every command.
+/// A gateway that answers wrongly is reported in the same words for every command.
 #[test]
-fn what_went_down_is_told_in_the_same_words() {
+fn a_gateway_that_went_down_is_reported_in_the_same_words() {
     let mut world = World::new();
     world.fake.instead = vec![("/token", 500, ""); 4];
     world.login("l");

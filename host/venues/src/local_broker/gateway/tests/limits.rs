@@ -1,4 +1,4 @@
-//! What the gateway says and who waits for it: each limit, and one above.
+//! Limits of the gateway's texts and of waiting commands: each limit, and one above.
 
 use super::*;
 use crate::local_broker::limits::{
@@ -6,13 +6,13 @@ use crate::local_broker::limits::{
     TOKENS_HIDDEN_MAX, WORDS_CHARS_MAX,
 };
 
-/// What the last error says.
+/// The text of the last error.
 fn last_error(world: &World) -> String {
-    let told = world.told.iter().rev().find_map(|(_, event)| match event {
+    let reported = world.reported.iter().rev().find_map(|(_, event)| match event {
         VenueEvent::Error { message, .. } => Some(message.clone()),
         _ => None,
     });
-    told.unwrap_or_else(|| panic!("{:?}", world.told))
+    reported.unwrap_or_else(|| panic!("{:?}", world.reported))
 }
 
 /// A text with blanks behind it.
@@ -48,8 +48,8 @@ fn tokens_hidden_max_is_how_many_tokens_the_gateway_may_repeat() {
     }
     let mut world = World::ready();
     for renewals in 1..=TOKENS_HIDDEN_MAX {
-        let told = repeated(&mut world, "marker4t1oken");
-        assert!(told.contains("not shown"), "{renewals}: {told}");
+        let reported = repeated(&mut world, "marker4t1oken");
+        assert!(reported.contains("not shown"), "{renewals}: {reported}");
         world.fake.token = None;
         world.buying_power("a");
         world.wait(secs(1));
@@ -62,7 +62,7 @@ fn tokens_hidden_max_is_how_many_tokens_the_gateway_may_repeat() {
 }
 
 #[test]
-fn name_chars_max_is_what_is_told_of_a_name() {
+fn name_chars_max_is_the_limit_of_a_shown_name() {
     let mut world = World::ready();
     world.subscribe(1, "a", "7203");
     world.wait(secs(1));
@@ -71,15 +71,15 @@ fn name_chars_max_is_what_is_told_of_a_name() {
         message["name"] = "字".repeat(chars).into();
         assert!(world.push(&message.to_string()));
         world.subscribe(2, "b", "7203");
-        let Some((_, VenueEvent::Subscribed { name, .. })) = world.told.last() else {
-            panic!("{:?}", world.told)
+        let Some((_, VenueEvent::Subscribed { name, .. })) = world.reported.last() else {
+            panic!("{:?}", world.reported)
         };
         assert_eq!(name.as_deref(), Some("字".repeat(chars.min(NAME_CHARS_MAX)).as_str()));
     }
 }
 
 #[test]
-fn words_chars_max_is_what_is_told_of_the_gateways_words() {
+fn words_chars_max_is_the_limit_of_the_gateways_shown_words() {
     for chars in [WORDS_CHARS_MAX, WORDS_CHARS_MAX + 1] {
         let mut world = World::ready();
         world.fake.instead.push(("/wallet/cash", 400, "字".repeat(chars).leak()));
@@ -110,10 +110,10 @@ fn short_answer_bytes_max_is_what_a_dialect_is_given() {
         world.board(1, "a", "7203");
         world.wait(secs(20));
         if is_read {
-            assert_eq!(world.heard(), ["1 DepthSnapshot a 7203"]);
+            assert_eq!(world.events(), ["1 DepthSnapshot a 7203"]);
         } else {
-            let told = last_error(&world);
-            assert!(told.starts_with("the board has more than 65536 bytes"), "{told}");
+            let reported = last_error(&world);
+            assert!(reported.starts_with("the board has more than 65536 bytes"), "{reported}");
         }
     }
 }
@@ -126,15 +126,15 @@ fn subscribers_waiting_max_is_how_many_wait_for_one_registration() {
     for client in 0..count {
         world.subscribe(client, "a", "7203");
     }
-    assert_eq!(world.heard(), Vec::<String>::new(), "all of them wait");
+    assert_eq!(world.events(), Vec::<String>::new(), "all of them wait");
     world.subscribe(count, "b", "7203");
-    assert_eq!(world.heard(), [format!("{count} Error b rate_limited")]);
+    assert_eq!(world.events(), [format!("{count} Error b rate_limited")]);
     world.subscribe(count, "c", "9984");
     world.fake.deaf.clear();
     world.wait(secs(6));
-    let told = world.heard();
-    assert_eq!(told.len(), SUBSCRIBERS_WAITING_MAX + 1, "{told:?}");
-    assert!(told.iter().all(|one| one.contains(" Subscribed ")), "{told:?}");
+    let reported = world.events();
+    assert_eq!(reported.len(), SUBSCRIBERS_WAITING_MAX + 1, "{reported:?}");
+    assert!(reported.iter().all(|one| one.contains(" Subscribed ")), "{reported:?}");
     world.subscribe(count, "d", "7203");
-    assert_eq!(world.heard(), [format!("{count} Subscribed d 7203")]);
+    assert_eq!(world.events(), [format!("{count} Subscribed d 7203")]);
 }

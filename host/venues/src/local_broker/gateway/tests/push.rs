@@ -12,9 +12,9 @@ fn p49_a_stream_that_is_lost_is_opened_again_five_times() {
     world.subscribe(1, "s", "7203");
     world.wait(secs(1));
     assert!(world.push(&frame("7203", 1_000, 100)));
-    world.heard();
+    world.events();
     world.fake.pushes = false;
-    world.fake.asked.clear();
+    world.fake.context.clear();
     world.drop_push();
     let begin = world.mono;
     let mut tries = Vec::new();
@@ -26,16 +26,16 @@ fn p49_a_stream_that_is_lost_is_opened_again_five_times() {
     }
     assert_eq!(tries, [5, 15, 35, 75]);
     assert_eq!(world.state(), "Ready Reconnecting 5");
-    assert_eq!(world.heard(), Vec::<String>::new());
+    assert_eq!(world.events(), Vec::<String>::new());
     world.wait(secs(2));
-    assert_eq!(world.heard(), ["* VenueError local_app_down"]);
+    assert_eq!(world.events(), ["* VenueError local_app_down"]);
     assert_eq!(world.state(), "AppDown (local_app_down)");
-    // Then one silent try every 80 s.
+    // Then one try without a report every 80 s.
     world.wait(secs(400));
-    assert_eq!(world.heard(), Vec::<String>::new());
+    assert_eq!(world.events(), Vec::<String>::new());
     world.fake.pushes = true;
     world.wait(secs(81));
-    assert_eq!(world.heard(), ["* VenueReady"]);
+    assert_eq!(world.events(), ["* VenueReady"]);
     assert_eq!(world.state(), "Ready Streaming");
     assert!(world.push(&frame("7203", 1_000, 200)));
 }
@@ -60,7 +60,7 @@ fn p49_the_first_valid_frame_begins_the_count_anew() {
     }
     world.drop_push();
     assert_eq!(world.state(), "AppDown (local_app_down)");
-    // One that was open for long is none, and whoever came back has all tries again.
+    // A long connection is no failed try, and after one all tries are available again.
     world.wait(secs(90));
     for attempt in 1..=3 {
         world.drop_push();
@@ -72,7 +72,7 @@ fn p49_the_first_valid_frame_begins_the_count_anew() {
     assert_eq!(world.state(), "Ready Reconnecting 1");
 }
 
-/// What came over a connection that is gone counts no more, and nothing before the registration is repeated.
+/// Data of a closed connection are discarded, and nothing from before the registration is repeated.
 #[test]
 fn p49_frames_before_the_registration_set_nothing() {
     let mut world = World::ready();
@@ -84,7 +84,7 @@ fn p49_frames_before_the_registration_set_nothing() {
     world.connection = old;
     assert!(!world.push(&frame("7203", 1_000, 300)));
     world.connection = None;
-    // The gateway has lost its list meanwhile, and is slow to answer the second registration.
+    // The gateway has lost its list meanwhile, and answers the second registration slowly.
     world.fake.registered.clear();
     world.fake.instead = vec![("/register", 200, r#"{"RegistList":[]}"#)];
     world.wait(secs(6));
@@ -101,13 +101,13 @@ fn p46_a_gateway_that_restarts_heals_without_a_word() {
         world.subscribe(1, request, symbol);
     }
     world.wait(secs(1));
-    world.heard();
+    world.events();
     world.push(&frame("7203", 1_000, 100));
     world.fake.token = None;
     world.fake.registered.clear();
     world.drop_push();
     world.wait(secs(10));
-    assert_eq!(world.heard(), Vec::<String>::new());
+    assert_eq!(world.events(), Vec::<String>::new());
     assert_eq!(world.state(), "Ready Streaming");
     assert_eq!(world.fake.symbols(), ["130A", "9984", "7203"], "the one used last first");
     assert_eq!(world.fake.took("/token"), 1);
@@ -123,27 +123,27 @@ fn p46_a_gateway_that_is_down_and_restarts_heals_with_the_password_in_memory() {
     world.drop_push();
     world.wait(secs(300));
     assert_eq!(world.state(), "AppDown (local_app_down)");
-    world.heard();
-    world.fake.asked.clear();
+    world.events();
+    world.fake.context.clear();
     (world.fake.is_up, world.fake.token) = (true, None);
     world.fake.registered.clear();
     world.wait(secs(85));
-    assert_eq!(world.heard(), ["* VenueReady"]);
+    assert_eq!(world.events(), ["* VenueReady"]);
     assert_eq!((world.fake.took("/token"), world.fake.symbols()), (1, vec!["7203"]));
-    // Where it is only the stream that comes back, nothing is told.
+    // If only the stream comes back, nothing is reported.
     world.fake.is_up = false;
     world.drop_push();
     world.wait(secs(300));
-    world.heard();
+    world.events();
     world.fake.is_up = true;
-    // Its list, by which it would be known to live, too.
+    // Its list, which would show that it lives, fails, too.
     world.fake.instead = vec![("/register", 503, "busy"); 5];
     world.fake.token = None;
     world.wait(secs(100));
-    assert_eq!(world.heard(), Vec::<String>::new());
+    assert_eq!(world.events(), Vec::<String>::new());
     world.wait(secs(200));
-    assert_eq!(world.heard(), ["* VenueReady"]);
-    // Without a symbol to register it is the token that is asked for.
+    assert_eq!(world.events(), ["* VenueReady"]);
+    // Without a symbol to register, the answer to a token is needed.
     let mut world = World::new();
     world.fake.is_up = false;
     world.login("a");
@@ -205,7 +205,7 @@ fn p43_silence_is_a_fault_in_sessions_only() {
     }
 }
 
-/// P43: a connection is judged by its own frames, and only while somebody is subscribed.
+/// P43: a connection is judged by its own frames, and only with a subscribed client.
 #[test]
 fn p43_silence_before_a_connection_or_without_subscribers_is_no_fault() {
     let mut world = World::with(KeepAlive::ReadTimeout, at(9, 30));
@@ -223,7 +223,7 @@ fn p43_silence_before_a_connection_or_without_subscribers_is_no_fault() {
     world.unsubscribe(1, "u", "7203");
     world.wait(secs(300));
     assert_eq!(world.state(), "Ready Streaming");
-    // Whoever comes then waits for a first frame again.
+    // A new subscription waits for a first frame again.
     world.subscribe(1, "t", "7203");
     world.wait(secs(130));
     assert_eq!(world.state(), "Ready Streaming");
@@ -232,7 +232,7 @@ fn p43_silence_before_a_connection_or_without_subscribers_is_no_fault() {
     assert_eq!(world.state(), "Ready Reconnecting 1");
 }
 
-/// P47: while the gateway logs everybody out nothing is shown, and what was missed is one trade.
+/// P47: while the gateway logs out all programs nothing is shown, and the missed volume is one trade.
 #[test]
 fn p47_frames_during_the_forced_logout_are_not_shown() {
     let mut world = World::with(KeepAlive::Ping, at(4, 59));
@@ -246,7 +246,7 @@ fn p47_frames_during_the_forced_logout_are_not_shown() {
     // The gateway has logged out, and in again with its own means; our token is dead.
     world.fake.token = None;
     world.fake.registered.clear();
-    world.fake.asked.clear();
+    world.fake.context.clear();
     world.wait(secs(90 * 60));
     assert_eq!((world.fake.took("/token"), world.fake.symbols()), (1, vec!["7203"]));
     assert!(world.push(&frame("7203", 1_000, 1_000)));
@@ -254,8 +254,8 @@ fn p47_frames_during_the_forced_logout_are_not_shown() {
     assert_eq!(world.state(), "Ready Streaming");
 }
 
-/// Specification 1, "Errors": a gateway that is down in the forced logout is no error of the log, and told all the
-/// same.
+/// Specification 1, "Errors": a gateway that is down in the forced logout is no error in the log, but clients
+/// get the event.
 #[test]
 fn a_gateway_that_is_down_in_the_forced_logout_is_logged_as_information() {
     for (begin, level) in [(at(5, 10), "INFO"), (at(9, 10), "ERROR")] {
@@ -268,7 +268,7 @@ fn a_gateway_that_is_down_in_the_forced_logout_is_logged_as_information() {
             world.fake.is_up = false;
             world.login("l");
             world.wait(secs(20));
-            assert_eq!(world.heard(), ["* VenueLoginStarted l", "* VenueError local_app_down"]);
+            assert_eq!(world.events(), ["* VenueLoginStarted l", "* VenueError local_app_down"]);
         });
         let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
         let line = text.lines().find(|line| line.contains("local_app_down")).unwrap();
@@ -276,7 +276,7 @@ fn a_gateway_that_is_down_in_the_forced_logout_is_logged_as_information() {
     }
 }
 
-/// What was logged.
+/// The log.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -291,7 +291,7 @@ impl std::io::Write for Log {
     }
 }
 
-/// P53: what cannot be read is dropped; the connection stays.
+/// P53: unreadable frames are dropped; the connection stays.
 #[test]
 fn p53_frames_that_are_none_are_dropped() {
     use crate::local_broker::limits::FRAME_BYTES_MAX;

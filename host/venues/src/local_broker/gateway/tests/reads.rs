@@ -1,4 +1,4 @@
-//! Balances, orders and positions, asked for by clients.
+//! Balances, orders and positions, requested by clients.
 
 use domain::Money;
 
@@ -18,28 +18,28 @@ fn order(number: usize) -> Value {
 
 fn list(world: &mut World, query: OrderQuery) -> Vec<VenueEvent> {
     let now = world.now();
-    world.gateway.order_list(World::asked(1, "r"), &query, now);
+    world.gateway.order_list(World::context(1, "r"), &query, now);
     world.settle();
     world.wait(secs(1));
-    std::mem::take(&mut world.told).into_iter().map(|(_, event)| event).collect()
+    std::mem::take(&mut world.reported).into_iter().map(|(_, event)| event).collect()
 }
 
 #[test]
-fn p57_balances_are_told_together_and_null_stays_null() {
+fn p57_balances_are_sent_together_and_null_stays_null() {
     let mut world = World::ready();
     world.buying_power("a");
     world.wait(secs(1));
     let Some((Recipient::Client(1), VenueEvent::BuyingPower { request_id, cash, margin, .. })) =
-        world.told.first()
+        world.reported.first()
     else {
-        panic!("{:?}", world.told)
+        panic!("{:?}", world.reported)
     };
     assert_eq!(*cash, Some(Money::from_units(123_455_000)));
     assert_eq!((*margin, request_id.as_str()), (None, "a"));
 }
 
 #[test]
-fn a_long_list_is_told_in_parts() {
+fn a_long_list_is_sent_in_parts() {
     let mut world = World::ready();
     for (rows, expected) in [
         (0, vec![(0, None, None)]),
@@ -53,8 +53,8 @@ fn a_long_list_is_told_in_parts() {
         ),
     ] {
         world.fake.orders = (0..rows).map(order).collect();
-        let told = list(&mut world, OrderQuery::default());
-        let parts = told.iter().map(|event| {
+        let reported = list(&mut world, OrderQuery::default());
+        let parts = reported.iter().map(|event| {
             let VenueEvent::Orders { orders, more, next, .. } = event else { panic!("{event:?}") };
             (orders.len(), *more, *next)
         });
@@ -62,16 +62,17 @@ fn a_long_list_is_told_in_parts() {
     }
 }
 
-/// One odd order is left out and told once, to everybody; the others are shown, and nothing is said of its end.
+/// One unreadable order is left out and reported once, to all clients. The others are shown, and no end of it
+/// is reported.
 #[test]
-fn p129_an_odd_order_is_told_once_and_hides_no_other_one() {
+fn p129_an_unreadable_order_is_reported_once_and_hides_no_other_one() {
     let mut world = World::ready();
     let mut odd = order(2);
     odd["Exchange"] = json!(4);
     world.fake.orders = vec![order(1), odd, order(3)];
     for round in 0..3 {
-        let told = list(&mut world, OrderQuery::default());
-        let discrepancies: Vec<_> = told
+        let reported = list(&mut world, OrderQuery::default());
+        let discrepancies: Vec<_> = reported
             .iter()
             .filter_map(|event| match event {
                 VenueEvent::UnreadableOrder { venue_order_id, message, .. } => {
@@ -80,21 +81,23 @@ fn p129_an_odd_order_is_told_once_and_hides_no_other_one() {
                 _ => None,
             })
             .collect();
-        assert_eq!(discrepancies.len(), usize::from(round == 0), "{told:?}");
+        assert_eq!(discrepancies.len(), usize::from(round == 0), "{reported:?}");
         if let Some((id, message)) = discrepancies.first() {
             assert_eq!(*id, Some("20261124A02N00000002"));
             assert!(message.contains("Exchange `4`"), "{message}");
         }
-        let Some(VenueEvent::Orders { orders, .. }) = told.last() else { panic!("{told:?}") };
+        let Some(VenueEvent::Orders { orders, .. }) = reported.last() else {
+            panic!("{reported:?}")
+        };
         let ids: Vec<&str> = orders.iter().map(|row| &*row.venue_order_id).collect();
         assert_eq!(ids, ["20261124A02N00000001", "20261124A02N00000003"]);
-        assert_eq!(told.len(), discrepancies.len() + 1, "{told:?}");
+        assert_eq!(reported.len(), discrepancies.len() + 1, "{reported:?}");
     }
 }
 
-/// An amount and a position that cannot be read are errors behind what can.
+/// Unreadable amounts and positions are errors after the readable ones.
 #[test]
-fn odd_amounts_and_positions_are_told_after_the_rest() {
+fn unreadable_amounts_and_positions_are_reported_after_the_rest() {
     let mut world = World::ready();
     world.fake.instead = vec![("/wallet/cash", 200, r#"{"StockAccountWallet": "much"}"#)];
     world.buying_power("a");
@@ -102,46 +105,47 @@ fn odd_amounts_and_positions_are_told_after_the_rest() {
     let [
         (_, VenueEvent::BuyingPower { cash: None, .. }),
         (_, VenueEvent::Error { request_id, message, .. }),
-    ] = world.told.as_slice()
+    ] = world.reported.as_slice()
     else {
-        panic!("{:?}", world.told)
+        panic!("{:?}", world.reported)
     };
     assert!(message.contains("StockAccountWallet"), "{message}");
     assert_eq!(request_id.as_deref(), Some("a"));
-    world.told.clear();
+    world.reported.clear();
     let rows = r#"[{"ExecutionID":"E1","Symbol":"8306","Exchange":4,"LeavesQty":1,"Side":"2"},
         {"ExecutionID":null,"Symbol":"7203","Exchange":1,"LeavesQty":100,"Side":"2"}]"#;
     world.fake.instead = vec![("/positions", 200, rows)];
     world.positions(1, "p");
     world.wait(secs(1));
     let [(_, VenueEvent::Positions { positions, .. }), (_, VenueEvent::Error { message, .. })] =
-        world.told.as_slice()
+        world.reported.as_slice()
     else {
-        panic!("{:?}", world.told)
+        panic!("{:?}", world.reported)
     };
     assert_eq!((positions.len(), positions[0].instrument_id.as_str()), (1, "7203.TSE"));
     assert!(message.starts_with("E1: GET /positions: Exchange `4`"), "{message}");
-    // Each client is told of it once.
+    // Each client gets one report of it.
     for (client, errors) in [(1, 0), (2, 1), (2, 0)] {
-        world.told.clear();
+        world.reported.clear();
         world.fake.instead = vec![
             ("/positions", 200, rows),
             ("/wallet/cash", 200, r#"{"StockAccountWallet": "much"}"#),
         ];
         world.positions(client, "again");
         world.wait(secs(1));
-        let is_error = |told: &&(Recipient, VenueEvent)| matches!(told.1, VenueEvent::Error { .. });
+        let is_error =
+            |reported: &&(Recipient, VenueEvent)| matches!(reported.1, VenueEvent::Error { .. });
         assert_eq!(
-            world.told.iter().filter(is_error).count(),
+            world.reported.iter().filter(is_error).count(),
             errors,
             "{client}: {:?}",
-            world.told
+            world.reported
         );
     }
-    world.told.clear();
+    world.reported.clear();
     world.buying_power("b");
     world.wait(secs(1));
-    assert_eq!(world.told.len(), 1, "{:?}", world.told);
+    assert_eq!(world.reported.len(), 1, "{:?}", world.reported);
 }
 
 #[test]
@@ -166,8 +170,10 @@ fn p57_a_filter_takes_what_fits_and_no_date_takes_everything() {
         ("", "130A.NSE", "", 0),
         ("", "", "20261123", 0),
     ] {
-        let told = list(&mut world, filter(status, instrument, date));
-        let [VenueEvent::Orders { orders, .. }] = told.as_slice() else { panic!("{told:?}") };
+        let reported = list(&mut world, filter(status, instrument, date));
+        let [VenueEvent::Orders { orders, .. }] = reported.as_slice() else {
+            panic!("{reported:?}")
+        };
         assert_eq!(orders.len(), rows, "{status} {instrument} {date}");
     }
     for (status, instrument, date, what) in [
@@ -176,14 +182,16 @@ fn p57_a_filter_takes_what_fits_and_no_date_takes_everything() {
         ("", "", "2026-11-24", "DATE: `2026-11-24` is not a date; write YYYYMMDD"),
         ("", "", "20261131", "DATE: `20261131` is not a date"),
     ] {
-        let told = list(&mut world, filter(status, instrument, date));
-        let [VenueEvent::Error { message, code, .. }] = told.as_slice() else { panic!("{told:?}") };
+        let reported = list(&mut world, filter(status, instrument, date));
+        let [VenueEvent::Error { message, code, .. }] = reported.as_slice() else {
+            panic!("{reported:?}")
+        };
         assert!(message.starts_with(what), "{message}");
         assert_eq!(*code, ErrorCode::ValidationError);
     }
 }
 
-/// A board that cannot be read leaves no place taken, whoever else has tried it too.
+/// An unreadable board takes no place, also if other clients have tried it.
 #[test]
 fn a_board_that_is_refused_takes_no_place() {
     let mut world = World::ready();
@@ -191,16 +199,16 @@ fn a_board_that_is_refused_takes_no_place() {
     world.board(1, "a", "7203");
     world.board(2, "b", "7203");
     world.wait(secs(2));
-    assert_eq!(world.heard(), ["1 Error a gateway_error", "2 Error b gateway_error"]);
+    assert_eq!(world.events(), ["1 Error a gateway_error", "2 Error b gateway_error"]);
     assert_eq!(world.gateway.symbols(), [""; 0]);
 }
 
-/// Of two readings of one client the place is the one's that succeeds, whichever that is.
+/// Of two reads of one client, the one that succeeds holds the place.
 #[test]
-fn a_board_that_is_read_twice_keeps_its_place_where_one_of_both_is_refused() {
+fn a_board_that_is_read_twice_holds_its_place_if_one_of_both_is_refused() {
     for is_first_refused in [true, false] {
         let mut world = World::ready();
-        // Both wait for their turn behind this.
+        // Both are queued behind this.
         world.positions(2, "p");
         world.board(1, "a", "7203");
         world.board(1, "b", "7203");
@@ -210,33 +218,36 @@ fn a_board_that_is_read_twice_keeps_its_place_where_one_of_both_is_refused() {
         world.fake.instead = vec![("/board", 400, "no such issue")];
         world.wait(secs(2));
         let refused = if is_first_refused { "a" } else { "b" };
-        let heard = world.heard();
-        assert!(heard.contains(&format!("1 Error {refused} gateway_error")), "{heard:?}");
-        assert!(heard.iter().any(|told| told.starts_with("1 DepthSnapshot")), "{heard:?}");
-        assert_eq!(world.gateway.symbols(), ["7203"], "{heard:?}");
+        let events = world.events();
+        assert!(events.contains(&format!("1 Error {refused} gateway_error")), "{events:?}");
+        assert!(
+            events.iter().any(|reported| reported.starts_with("1 DepthSnapshot")),
+            "{events:?}"
+        );
+        assert_eq!(world.gateway.symbols(), ["7203"], "{events:?}");
     }
 }
 
-/// A subscription that is refused takes the place of a board that was read from nobody.
+/// A refused subscription takes no place of a board that was read.
 #[test]
 fn a_refused_subscription_leaves_the_place_of_a_board() {
     let mut world = World::ready();
     world.board(1, "a", "7203");
     world.wait(secs(1));
-    world.heard();
-    // The gateway's list has it no more, so that a subscription has to register it.
+    world.events();
+    // The gateway's list lacks it, so that a subscription must register it.
     world.gateway.registrations.set.refused("7203");
     world.fake.instead = vec![("/register", 400, "no such issue"); 2];
     world.subscribe(1, "s", "7203");
     world.wait(secs(2));
-    assert_eq!(world.heard(), ["1 Error s gateway_error"]);
+    assert_eq!(world.events(), ["1 Error s gateway_error"]);
     assert_eq!(world.gateway.symbols(), ["7203"]);
     world.unsubscribe(1, "u", "7203");
     assert_eq!(world.gateway.symbols(), [""; 0]);
 }
 
-/// A reading that waits for its next try while its client gives the symbol up, and another one: where all fail, no
-/// place is left.
+/// A read waits for its next try while its client releases the symbol, and another read: if all fail, no place
+/// is taken.
 #[test]
 fn boards_that_all_fail_leave_no_place() {
     let mut world = World::ready();
@@ -244,7 +255,7 @@ fn boards_that_all_fail_leave_no_place() {
     world.subscribe(2, "t", "9984");
     world.wait(secs(1));
     world.fake.instead = vec![("/board", 500, "oops"); 10];
-    // The stream lives, so that only this reading is tried again.
+    // The stream lives, so that only this read is tried again.
     assert!(world.push(&frame("9984", 1_000, 0)));
     world.board(1, "a", "7203");
     world.wait(secs(1));
@@ -255,15 +266,15 @@ fn boards_that_all_fail_leave_no_place() {
         assert!(world.push(&frame("9984", 1_000, 0)));
         world.wait(secs(1));
     }
-    let heard = world.heard();
+    let events = world.events();
     for request in ["a", "b"] {
-        assert!(heard.contains(&format!("1 Error {request} gateway_error")), "{heard:?}");
+        assert!(events.contains(&format!("1 Error {request} gateway_error")), "{events:?}");
     }
-    assert_eq!(world.gateway.symbols(), ["9984"], "{heard:?}");
+    assert_eq!(world.gateway.symbols(), ["9984"], "{events:?}");
     assert_eq!(world.fake.symbols(), ["9984"]);
 }
 
-/// A request that nothing comes of is answered in the end, also where others are answered meanwhile.
+/// A request that always fails gets its error in the end, also if others are answered meanwhile.
 #[test]
 fn a_request_that_hangs_is_answered_in_the_end() {
     let mut world = World::ready();
@@ -273,11 +284,11 @@ fn a_request_that_hangs_is_answered_in_the_end() {
         world.wait(secs(1));
         world.subscribe(2, &format!("s{second}"), &(1_000 + second).to_string());
     }
-    let heard = world.heard();
-    assert!(heard.contains(&"1 Error a gateway_error".to_owned()), "{heard:?}");
+    let events = world.events();
+    assert!(events.contains(&"1 Error a gateway_error".to_owned()), "{events:?}");
     assert!(
-        heard.iter().filter(|told| told.starts_with("2 Subscribed")).count() >= 38,
-        "{heard:?}"
+        events.iter().filter(|reported| reported.starts_with("2 Subscribed")).count() >= 38,
+        "{events:?}"
     );
     assert_eq!(world.state(), "Ready Streaming");
 }

@@ -9,16 +9,16 @@ fn symbol(number: usize) -> String {
     (1_000 + number).to_string()
 }
 
-/// P51, P52: what is wanted before a login is remembered, and registered in one request.
+/// P51, P52: symbols that are wanted before a login are remembered, and registered in one request.
 #[test]
 fn p52_what_is_wanted_together_is_registered_together() {
     let mut world = World::new();
     for number in 0..REGISTER_MAX {
         world.subscribe(1, &number.to_string(), &symbol(number));
     }
-    assert_eq!(world.heard().len(), REGISTER_MAX, "each is answered at once");
+    assert_eq!(world.events().len(), REGISTER_MAX, "each is answered at once");
     world.subscribe(1, "51", "9999");
-    assert_eq!(world.heard(), ["1 Error 51 register_full"]);
+    assert_eq!(world.events(), ["1 Error 51 register_full"]);
     world.login("l");
     world.wait(secs(2));
     assert_eq!(world.fake.registered.len(), REGISTER_MAX);
@@ -35,15 +35,15 @@ fn p52_subscriptions_of_one_moment_are_one_request() {
     world.wait(secs(1));
     assert_eq!(world.fake.registered.len(), 20);
     world.wait(secs(2));
-    assert_eq!(world.heard().len(), 20, "each with its name, which a board tells");
+    assert_eq!(world.events().len(), 20, "each with its name, which a board tells");
     assert_eq!(world.fake.took("/register"), 2, "the first at once, the others together");
     assert_eq!(world.fake.took("/board"), 20);
 }
 
-/// P51: whoever subscribes is told the name: the board's where no frame was faster; and is told all the
-/// same where the board cannot be read, and where others that waited for the name are gone.
+/// P51: a subscription is answered with the name: from the board, or from a faster frame. It is
+/// answered, too, if the board is unreadable, or if other clients that waited for the name have left.
 #[test]
-fn p51_who_subscribes_is_told_the_name() {
+fn p51_a_subscription_is_answered_with_the_name() {
     let name = |world: &World, request: &str| {
         let of = |(_, event): &(Recipient, VenueEvent)| match event {
             VenueEvent::Subscribed { request_id, name, .. } if request_id == request => {
@@ -51,7 +51,7 @@ fn p51_who_subscribes_is_told_the_name() {
             }
             _ => None,
         };
-        world.told.iter().find_map(of)
+        world.reported.iter().find_map(of)
     };
     let toyota = Some(Some("トヨタ自動車".to_owned()));
     let mut world = World::ready();
@@ -63,24 +63,24 @@ fn p51_who_subscribes_is_told_the_name() {
     assert_eq!((name(&world, "a"), name(&world, "b")), (None, toyota.clone()));
     world.subscribe(3, "c", "7203");
     assert_eq!((name(&world, "c"), world.fake.took("/board")), (toyota.clone(), 1), "it is known");
-    // A frame is faster, and nobody misses it.
+    // A frame is faster, and no client misses it.
     world.subscribe(2, "d", "9984");
     assert!(name(&world, "d").is_none() && world.push(&frame("9984", 1_000, 0)));
     assert_eq!(name(&world, "d"), toyota.clone());
     world.wait(secs(1));
     assert_eq!(world.fake.took("/board"), 0, "nobody needs it any more");
-    // All that wait for it are gone.
+    // All clients that wait for it have left.
     world.subscribe(4, "e", "8306");
     world.left(4);
     world.wait(secs(1));
     assert_eq!((world.fake.took("/board"), world.fake.symbols()), (0, vec!["7203", "9984"]));
 }
 
-/// A name that cannot be read keeps nobody waiting and takes nothing down, and a gateway that does not answer, or
-/// wants fewer requests, is not asked for the next ones.
+/// An unreadable name makes no client wait and fails nothing else. If the gateway does not answer, or wants
+/// fewer requests, the next names are not requested.
 #[test]
-fn p51_a_name_that_cannot_be_read_keeps_nobody_waiting() {
-    for (status, body, asked) in [
+fn p51_an_unreadable_name_makes_no_client_wait() {
+    for (status, body, context) in [
         (404, "no such board", 3),
         (200, "<html>", 3),
         (500, "oops", 1),
@@ -97,41 +97,41 @@ fn p51_a_name_that_cannot_be_read_keeps_nobody_waiting() {
             world.subscribe(1, symbol, symbol);
         }
         world.wait(secs(2));
-        let heard = world.heard();
+        let events = world.events();
         assert_eq!(
-            heard,
+            events,
             ["1 Subscribed 7203 7203", "1 Subscribed 9984 9984", "1 Subscribed 8306 8306"],
             "{status}"
         );
         assert_eq!(
             (world.fake.took("/board"), world.state().as_str()),
-            (asked, "Ready Streaming"),
+            (context, "Ready Streaming"),
             "{status}"
         );
-        // Later it is asked again.
+        // Later the name is requested again.
         world.fake.mute.clear();
         world.fake.instead.clear();
         world.wait(secs(81));
         world.subscribe(1, "d", "6758");
         world.wait(secs(1));
         assert_eq!(
-            (world.fake.took("/board"), world.heard()),
+            (world.fake.took("/board"), world.events()),
             (1, vec!["1 Subscribed d 6758".to_owned()])
         );
     }
-    // A token that dies is renewed once for all of them; one that is refused for boards only ends nothing.
+    // A token that dies is renewed once for all of them; one that is refused only for boards ends nothing.
     for times in [1, 9] {
         let mut world = World::ready();
         world.subscribe(1, "a", "7203");
         world.subscribe(1, "b", "9984");
         world.fake.instead = vec![("/board", 401, "no"); times];
         world.wait(secs(2));
-        assert_eq!(world.heard(), ["1 Subscribed a 7203", "1 Subscribed b 9984"]);
+        assert_eq!(world.events(), ["1 Subscribed a 7203", "1 Subscribed b 9984"]);
         assert_eq!(world.state(), "Ready Streaming");
     }
 }
 
-/// Whoever always has something else to ask keeps no name, and so no subscription, from anybody.
+/// A client with endless other requests delays no name, and so no subscription, of another client.
 #[test]
 fn name_time_is_how_long_a_subscription_waits_for_a_name() {
     let mut world = World::ready();
@@ -141,42 +141,42 @@ fn name_time_is_how_long_a_subscription_waits_for_a_name() {
     world.subscribe(1, "a", "7203");
     world.subscribe(2, "b", "7203");
     let begin = world.mono;
-    let mut heard = Vec::new();
-    while !heard.contains(&"2 Subscribed b 7203".to_owned()) {
-        assert!(world.mono - begin < NAME_TIME + secs(1), "{heard:?}");
+    let mut events = Vec::new();
+    while !events.contains(&"2 Subscribed b 7203".to_owned()) {
+        assert!(world.mono - begin < NAME_TIME + secs(1), "{events:?}");
         world.positions(1, "p");
         world.positions(1, "q");
         world.wait(Duration::from_millis(100));
-        heard.extend(world.heard());
+        events.extend(world.events());
     }
-    assert!(heard.contains(&"1 Subscribed a 7203".to_owned()) && world.mono - begin > secs(9));
+    assert!(events.contains(&"1 Subscribed a 7203".to_owned()) && world.mono - begin > secs(9));
     assert_eq!(world.fake.took("/board"), 0);
-    // Nobody else does without a name for that.
+    // Other clients still get names.
     world.subscribe(3, "c", "9984");
     for _ in 0..10 {
         world.positions(1, "p");
         world.positions(1, "q");
         world.wait(Duration::from_millis(100));
     }
-    let named = world.told.iter().find_map(|(_, event)| match event {
+    let named = world.reported.iter().find_map(|(_, event)| match event {
         VenueEvent::Subscribed { request_id, name, .. } if request_id == "c" => name.as_deref(),
         _ => None,
     });
     assert_eq!(named, Some("トヨタ自動車"));
 }
 
-/// P46: a symbol that the gateway cannot register, and says so by an answer that is none, takes no other one away, also
-/// where it was wanted before the login.
+/// P46: a symbol that the gateway cannot register, shown by an unreadable answer, removes no other one. This
+/// holds, too, if it was wanted before the login.
 #[test]
 fn p46_a_symbol_that_cannot_be_registered_takes_no_other_one_away() {
     let mut world = World::ready();
     world.subscribe(1, "a", "7203");
     world.wait(secs(1));
-    world.heard();
+    world.events();
     world.fake.poison.insert("1301".to_owned());
     world.subscribe(2, "b", "1301");
     world.wait(secs(20));
-    assert_eq!(world.heard(), ["2 Error b gateway_error"]);
+    assert_eq!(world.events(), ["2 Error b gateway_error"]);
     assert_eq!((world.state().as_str(), world.fake.symbols()), ("Ready Streaming", vec!["7203"]));
     let mut world = World::new();
     world.fake.poison.insert("1301".to_owned());
@@ -185,26 +185,26 @@ fn p46_a_symbol_that_cannot_be_registered_takes_no_other_one_away() {
     world.login("l");
     world.wait(secs(120));
     assert_eq!((world.state().as_str(), world.fake.symbols()), ("Ready Streaming", vec!["7203"]));
-    let heard = world.heard();
-    assert!(heard.iter().all(|told| !told.contains("VenueError")), "{heard:?}");
-    assert!(heard.contains(&"2 Error gateway_error".to_owned()), "{heard:?}");
-    // It is tried again every 80 s, and nobody waits for that.
+    let events = world.events();
+    assert!(events.iter().all(|reported| !reported.contains("VenueError")), "{events:?}");
+    assert!(events.contains(&"2 Error gateway_error".to_owned()), "{events:?}");
+    // It is tried again every 80 s, and no client waits for that.
     for _ in 0..40 {
         world.buying_power("c");
         world.wait(secs(5));
-        assert!(world.heard().contains(&"1 BuyingPowerUpdated c".to_owned()), "{:?}", world.mono);
+        assert!(world.events().contains(&"1 BuyingPowerUpdated c".to_owned()), "{:?}", world.mono);
     }
     world.fake.poison.clear();
     world.wait(secs(90));
     assert_eq!(world.fake.symbols(), ["7203", "1301"]);
 }
 
-/// The answer to an old question for a name says nothing of whoever waits for the registration by then.
+/// The answer to an old request for a name means nothing for a client that waits for the registration by then.
 #[test]
 fn p51_an_old_name_confirms_no_new_subscription() {
     let mut world = World::ready();
     world.subscribe(1, "a", "7203");
-    // The board is on its way.
+    // The board is under way.
     world.mono += Duration::from_millis(200);
     let now = world.now();
     world.gateway.tick(now);
@@ -212,17 +212,17 @@ fn p51_an_old_name_confirms_no_new_subscription() {
     let [Out::Ask { ticket, request }] = outs.as_slice() else { panic!("{outs:?}") };
     assert_eq!(request.question.path(), "/board/7203@1");
     world.unsubscribe(1, "b", "7203");
-    world.heard();
+    world.events();
     world.fake.instead = vec![("/register", 400, "full"), ("/register", 400, "full")];
     world.subscribe(2, "c", "7203");
     let answer = Answer { status: 200, body: frame("7203", 1_000, 0).into() };
     world.gateway.answered(*ticket, Ok(answer), now);
-    assert_eq!(world.heard(), Vec::<String>::new());
+    assert_eq!(world.events(), Vec::<String>::new());
     world.wait(secs(1));
-    assert_eq!(world.heard(), ["2 Error c register_full"]);
+    assert_eq!(world.events(), ["2 Error c register_full"]);
 }
 
-/// P46: whoever waits for names holds no outage up.
+/// P46: requests for names do not prolong an outage.
 #[test]
 fn p46_names_hold_no_outage_up() {
     let mut world = World::ready();
@@ -230,17 +230,18 @@ fn p46_names_hold_no_outage_up() {
         world.subscribe(1, &number.to_string(), &symbol(number));
     }
     world.wait(Duration::from_millis(500));
-    world.heard();
+    world.events();
     world.fake.is_mute = true;
     world.buying_power("a");
     world.wait(secs(17));
-    let heard = world.heard();
-    assert!(heard.contains(&"1 Error a local_app_down".to_owned()), "{heard:?}");
-    let names = heard.iter().filter(|told| told.starts_with("1 Subscribed")).count();
-    assert!(names > 30, "they are registered: {heard:?}");
+    let events = world.events();
+    assert!(events.contains(&"1 Error a local_app_down".to_owned()), "{events:?}");
+    let names = events.iter().filter(|reported| reported.starts_with("1 Subscribed")).count();
+    assert!(names > 30, "they are registered: {events:?}");
 }
 
-/// P51: who changes their mind while the registration waits gets both answers, and nothing is registered.
+/// P51: a client that unsubscribes while the registration is queued gets both replies, and nothing is
+/// registered.
 #[test]
 fn p51_a_subscription_that_is_taken_back_while_it_waits_is_answered() {
     let mut world = World::ready();
@@ -248,15 +249,15 @@ fn p51_a_subscription_that_is_taken_back_while_it_waits_is_answered() {
     world.subscribe(1, "b", "9984");
     assert_eq!(world.fake.symbols(), ["7203"], "the second one waits for its turn");
     world.push(&frame("7203", 1_000, 0));
-    assert_eq!(world.heard(), ["1 Subscribed a 7203"]);
+    assert_eq!(world.events(), ["1 Subscribed a 7203"]);
     world.unsubscribe(1, "c", "9984");
-    assert_eq!(world.heard(), ["1 Subscribed b 9984", "1 Unsubscribed c 9984"]);
+    assert_eq!(world.events(), ["1 Subscribed b 9984", "1 Unsubscribed c 9984"]);
     world.wait(secs(2));
     assert_eq!(world.fake.symbols(), ["7203"]);
-    assert_eq!(world.heard(), Vec::<String>::new());
+    assert_eq!(world.events(), Vec::<String>::new());
 }
 
-/// P52: what somebody else has registered before our login stays theirs, whoever wanted it here before.
+/// P52: entries of other programs from before our login stay theirs, whichever client wanted them here before.
 #[test]
 fn p52_what_others_have_registered_before_the_login_stays() {
     let mut world = World::new();
@@ -272,7 +273,7 @@ fn p52_what_others_have_registered_before_the_login_stays() {
     assert_eq!(world.fake.symbols(), ["7203", "9984"]);
 }
 
-/// P51: counted by clients, and released with them.
+/// P51: subscriptions are counted by clients, and released with them.
 #[test]
 fn p51_subscriptions_are_counted_and_released() {
     let mut world = World::ready();
@@ -281,21 +282,21 @@ fn p51_subscriptions_are_counted_and_released() {
     world.subscribe(2, "c", "9984");
     world.wait(secs(1));
     assert_eq!(
-        world.heard(),
+        world.events(),
         ["1 Subscribed a 7203", "2 Subscribed b 7203", "2 Subscribed c 9984"]
     );
     world.unsubscribe(1, "d", "7203");
     world.wait(secs(1));
-    assert_eq!(world.heard(), ["1 Unsubscribed d 7203"]);
+    assert_eq!(world.events(), ["1 Unsubscribed d 7203"]);
     assert_eq!(world.fake.symbols(), ["7203", "9984"]);
     world.left(2);
     world.wait(secs(1));
     assert_eq!(world.fake.symbols(), Vec::<&str>::new());
     world.unsubscribe(1, "e", "7203");
-    assert_eq!(world.heard(), ["1 Unsubscribed e 7203"]);
+    assert_eq!(world.events(), ["1 Unsubscribed e 7203"]);
     for (ticker, request) in [("72", "f"), ("7203.T", "g"), ("!203", "h"), ("７２０３", "i")] {
         world.subscribe(1, request, ticker);
-        assert_eq!(world.heard(), [format!("1 Error {request} validation_error")]);
+        assert_eq!(world.events(), [format!("1 Error {request} validation_error")]);
     }
 }
 
@@ -306,24 +307,24 @@ fn the_51st_symbol_is_refused_and_evict_lru_makes_room() {
         world.subscribe(1, &number.to_string(), &symbol(number));
     }
     world.wait(secs(7));
-    assert_eq!(world.heard().len(), REGISTER_MAX);
+    assert_eq!(world.events().len(), REGISTER_MAX);
     world.subscribe(1, "a", "9999");
     world.board(1, "b", "9998");
-    assert_eq!(world.heard(), ["1 Error a register_full", "1 Error b register_full"]);
+    assert_eq!(world.events(), ["1 Error a register_full", "1 Error b register_full"]);
     assert_eq!(world.fake.registered.len(), REGISTER_MAX);
     world.board(1, "c", "1000");
     world.evict("d");
     world.subscribe(1, "e", "9999");
     world.wait(secs(2));
-    let heard = world.heard();
-    assert!(heard.contains(&"* SubscriptionEvicted d 1001".to_owned()), "{heard:?}");
-    assert!(heard.contains(&"1 Subscribed e 9999".to_owned()), "{heard:?}");
+    let events = world.events();
+    assert!(events.contains(&"* SubscriptionEvicted d 1001".to_owned()), "{events:?}");
+    assert!(events.contains(&"1 Subscribed e 9999".to_owned()), "{events:?}");
     assert_eq!(world.fake.registered.len(), REGISTER_MAX);
     assert!(!world.push(&frame("1001", 1_000, 1)), "nobody gets it any more");
     assert!(world.push(&frame("9999", 1_000, 1)));
 }
 
-/// P52: what others have registered stays, and counts.
+/// P52: entries of other programs stay, and take places.
 #[test]
 fn p52_foreign_entries_stay_and_count() {
     let mut world = World::new();
@@ -335,17 +336,17 @@ fn p52_foreign_entries_stay_and_count() {
         world.subscribe(1, &number.to_string(), &format!("20{number}0"));
         world.wait(secs(1));
     }
-    let heard = world.heard();
-    assert_eq!(heard.last().unwrap(), "1 Error 5 register_full", "{heard:?}");
+    let events = world.events();
+    assert_eq!(events.last().unwrap(), "1 Error 5 register_full", "{events:?}");
     world.left(1);
     world.wait(secs(1));
     assert_eq!(world.fake.registered.len(), 45);
     assert_eq!(world.fake.took("/unregister/all"), 0);
 }
 
-/// The gateway knows better what it can take.
+/// The gateway decides which symbols it takes.
 #[test]
-fn a_symbol_that_the_gateway_refuses_keeps_no_other_one_out() {
+fn a_symbol_that_the_gateway_refuses_blocks_no_other_one() {
     let mut world = World::ready();
     world.fake.is_up = false;
     for (request, symbol) in [("a", "7203"), ("b", "0000"), ("c", "9984")] {
@@ -355,7 +356,7 @@ fn a_symbol_that_the_gateway_refuses_keeps_no_other_one_out() {
     // The first one alone, the others together; that request is refused, then each of them is sent.
     world.fake.instead = vec![];
     world.wait(secs(6));
-    world.heard();
+    world.events();
     let mut world = World::ready();
     world.subscribe(1, "a", "7203");
     world.subscribe(1, "b", "0000");
@@ -363,7 +364,7 @@ fn a_symbol_that_the_gateway_refuses_keeps_no_other_one_out() {
     world.fake.instead = vec![("/register", 400, "bad symbol"), ("/register", 400, "bad symbol")];
     world.wait(secs(2));
     assert_eq!(
-        world.heard(),
+        world.events(),
         ["1 Subscribed a 7203", "1 Error c gateway_error", "1 Subscribed b 0000"],
         "the one used last first"
     );
@@ -371,20 +372,20 @@ fn a_symbol_that_the_gateway_refuses_keeps_no_other_one_out() {
 }
 
 #[test]
-fn what_the_gateway_leaves_out_of_its_list_is_tried_again_and_then_told() {
+fn a_symbol_that_the_list_lacks_is_tried_again_and_then_reported() {
     let mut world = World::ready();
     world.fake.deaf.insert("7203".to_owned());
     world.subscribe(1, "a", "7203");
     world.subscribe(1, "b", "9984");
     world.wait(secs(7));
-    assert_eq!(world.heard(), ["1 Subscribed b 9984"]);
+    assert_eq!(world.events(), ["1 Subscribed b 9984"]);
     world.fake.deaf.clear();
     world.wait(secs(6));
-    assert_eq!(world.heard(), ["1 Subscribed a 7203"]);
+    assert_eq!(world.events(), ["1 Subscribed a 7203"]);
     world.fake.deaf.insert("6758".to_owned());
     world.subscribe(1, "c", "6758");
     world.wait(secs(30));
-    assert_eq!(world.heard(), ["1 Error c gateway_error"]);
+    assert_eq!(world.events(), ["1 Error c gateway_error"]);
     assert!(!world.gateway.symbols().contains(&"6758".to_owned()), "its place is free");
 }
 
@@ -394,20 +395,20 @@ fn p51_a_board_is_read_once() {
     let mut world = World::ready();
     world.subscribe(1, "s", "7203");
     world.wait(secs(1));
-    world.heard();
+    world.events();
     world.board(1, "a", "7203");
-    assert_eq!(world.heard(), ["1 DepthSnapshot a 7203"]);
+    assert_eq!(world.events(), ["1 DepthSnapshot a 7203"]);
     assert!(world.push(&frame("7203", 1_000, 500)));
     assert_eq!(world.traded, 0, "the first frame is the first");
-    // One that cannot be read gives its place back.
+    // A board that cannot be read frees its place.
     world.fake.instead = vec![("/board", 404, "no such symbol")];
     world.board(1, "b", "9999");
     world.wait(secs(1));
-    assert_eq!(world.heard(), ["1 Error b gateway_error"]);
+    assert_eq!(world.events(), ["1 Error b gateway_error"]);
     assert_eq!(world.gateway.symbols(), ["7203"]);
 }
 
-/// P50: at the end our own symbols are taken out, and no others.
+/// P50: at the end our own symbols are unregistered, and no others.
 #[test]
 fn p50_the_end_takes_our_symbols_out() {
     let mut world = World::ready();
@@ -419,10 +420,10 @@ fn p50_the_end_takes_our_symbols_out() {
     assert!(World::new().gateway.last_unregister().is_none());
 }
 
-/// Whatever clients want and give up in between, the gateway has in the end what is wanted, and the requests that
-/// wait are few.
+/// Clients subscribe and unsubscribe at random: in the end the gateway has the wanted symbols, and few requests
+/// are queued.
 #[test]
-fn what_is_given_up_at_once_takes_no_place() {
+fn a_symbol_that_is_released_at_once_takes_no_place() {
     let mut world = World::ready();
     for number in 0..3 * REGISTER_MAX {
         let symbol = symbol(number % 60);
@@ -430,8 +431,8 @@ fn what_is_given_up_at_once_takes_no_place() {
         world.unsubscribe(1, "u", &symbol);
         assert!(world.gateway.requests.waiting(0).0 <= 4);
     }
-    let heard = world.heard();
-    let count = |name: &str| heard.iter().filter(|told| told.contains(name)).count();
+    let events = world.events();
+    let count = |name: &str| events.iter().filter(|reported| reported.contains(name)).count();
     assert_eq!((count(" Subscribed "), count(" Unsubscribed ")), (150, 150), "each has its answer");
     world.wait(secs(5));
     assert_eq!(world.fake.symbols(), Vec::<&str>::new());
@@ -440,13 +441,13 @@ fn what_is_given_up_at_once_takes_no_place() {
     world.left(2);
     world.wait(secs(5));
     assert_eq!(world.fake.symbols(), Vec::<&str>::new());
-    world.heard();
+    world.events();
     world.subscribe(3, "c", "7203");
     world.wait(secs(1));
-    assert_eq!(world.heard(), ["3 Subscribed c 7203"]);
+    assert_eq!(world.events(), ["3 Subscribed c 7203"]);
 }
 
-/// What was released while the gateway was away leaves when it is back.
+/// Symbols that were released while the gateway was away are unregistered when it is back.
 #[test]
 fn what_is_released_in_an_outage_leaves_after_it() {
     let mut world = World::ready();
@@ -462,21 +463,21 @@ fn what_is_released_in_an_outage_leaves_after_it() {
     assert_eq!((world.state().as_str(), world.fake.symbols()), ("Ready Streaming", vec!["9984"]));
 }
 
-/// A registration does not wait behind what clients read.
+/// Registrations do not wait behind reads.
 #[test]
 fn registrations_go_before_reads() {
     let mut world = World::ready();
     for number in 0..100 {
         let now = world.now();
-        world.gateway.positions(World::asked(1, &number.to_string()), now);
+        world.gateway.positions(World::context(1, &number.to_string()), now);
     }
     world.settle();
     world.subscribe(2, "a", "7203");
     world.wait(secs(1));
-    assert!(world.heard().contains(&"2 Subscribed a 7203".to_owned()));
+    assert!(world.events().contains(&"2 Subscribed a 7203".to_owned()));
 }
 
-/// A gateway that took a new token may have lost its list, and a symbol that it refused is tried again.
+/// A gateway that gave a new token may have lost its list, and a symbol that it refused is tried again.
 #[test]
 fn what_the_gateway_has_lost_is_registered_again() {
     let mut world = World::ready();
@@ -487,7 +488,7 @@ fn what_the_gateway_has_lost_is_registered_again() {
     world.buying_power("b");
     world.wait(secs(2));
     assert_eq!(world.fake.symbols(), ["7203"]);
-    // Refused with the stream's next opening, and taken later.
+    // Refused with the stream's next opening, and accepted later.
     world.fake.registered.clear();
     world.fake.instead = vec![("/register", 400, "full"); 3];
     world.drop_push();
