@@ -19,6 +19,7 @@ from conftest import ROOT, SOURCE, program
 from engine_process import EXECUTION, component
 from local_world import PASSWORD, QUICK, LocalWorld, fake_pinentry, logged_out
 from plain_client import PATIENCE
+from web_broker import Trading
 
 #: What a run is started with, where a test says nothing else.
 HOW = {"instrument_id": "7203.TSE", "max_qty": 1_000, "max_notional_jpy": 10_000_000, "execution": EXECUTION}
@@ -113,6 +114,22 @@ def outcome(result):
 def test_p81_what_the_engine_says_that_it_can(world):
     with world.session() as one:
         assert one.capabilities["strategy_engine"] == {"live": True, "replay": False}
+
+
+def test_p81_p84_an_engine_may_run_none(tmp_path):
+    """By its settings; it says so before it looks at those of the run."""
+    settings = tmp_path / "kumiki.toml"
+    settings.write_text("[engine]\nlive_engine = false\n", encoding="utf-8")
+    engine = Trading(tmp_path / "engine", None, "--config", settings, form=None)
+    try:
+        with kumiki.LiveSession(venue="local_broker", attach=engine.config) as one:
+            assert one.capabilities["strategy_engine"] == {"live": False, "replay": False}
+            for how in ({}, {"max_qty": 0}):
+                with pytest.raises(kumiki.LiveEngineUnavailableError) as refused:
+                    one.run(**{**HOW, "strategy_file": component("empty"), **how})
+                assert refused.value.code == "live_engine_unavailable"
+    finally:
+        engine.kill()
 
 
 def test_p85_p87_p119_a_run_on_paper(world, one):
