@@ -52,7 +52,7 @@ def test_a_venue_without_orders_says_so(trading):
             "requires_local_app": True, "max_push_symbols": 50, "supports_amend": False,
             "requires_trade_password_for_cancel": True, "is_production": False,
         }
-        assert one.capabilities == {"strategy_engine": {"live": False, "replay": False}}
+        assert one.capabilities["strategy_engine"]["replay"] is False
         assert one.session().state == "Idle" and one.venue_state().state == "Disconnected"
         for command in (
             lambda: one.submit_order(**ORDER), one.cancel_all, lambda: one.cancel_order(venue_order_id="1"),
@@ -63,8 +63,8 @@ def test_a_venue_without_orders_says_so(trading):
             assert refused.value.reason_code == "VENUE_UNSUPPORTED"
         with pytest.raises(kumiki.UnsupportedInstrumentError, match="FUTURES: "):
             one.submit_order(**{**ORDER, "instrument_id": "160060018.OSE"})
-        with pytest.raises(kumiki.LiveEngineUnavailableError) as refused:
-            one.run(**STRATEGY)
+        with pytest.raises(kumiki.LiveEngineUnavailableError, match="^paper=False: .*paper=True") as refused:
+            one.run(**STRATEGY, paper=False)
         assert refused.value.code == "live_engine_unavailable" and one.status == "idle"
         with pytest.raises(kumiki.BusyError):
             one.stop()
@@ -546,29 +546,6 @@ def test_what_the_account_lacks_is_warned_of(played):
             call()
 
 
-def test_a_strategy_where_an_engine_can(played, tmp_path):
-    """As one of a replay: its events, its end, and a command that ends it."""
-    def play(command):
-        if command["op"] == "StartEngine":
-            return [event("EngineStarted", command, strategy_id="live-strategy", account_id="1", run_id="r",
-                          multiplier=1, execution={"model": "strict"}, ts_event_ms=TIME)]
-        return [event("ReplayStopped", command, run_id="r", final_equity="5"),
-                {"event": "EngineStopped", "strategy_id": "live-strategy", "run_id": "r", "final_equity": "5",
-                 "status": "stopped", "run_dir": str(tmp_path), "rows_done": 1, "ts_event_ms": TIME}]
-
-    one, engine = played(play)
-    events = []
-    run = one.run(**STRATEGY, strategy_init_kwargs={"fast": 1}, on_event=events.append, wait=False)
-    while not events:
-        time.sleep(0.01)
-    result = one.stop()
-    assert run.result(timeout=30) == result and result.final_equity == 5
-    assert [event.name for event in events] == ["EngineStarted", "ReplayStopped", "EngineStopped"]
-    started = engine.heard[0]
-    assert (started["engine"], started["config"]) == (
-        "Live", {**STRATEGY, "strategy_init_kwargs": {"fast": 1}, "strategy_id": "live-strategy"})
-
-
 def test_the_same_with_asyncio(trading):
     async def main():
         async with kumiki.aio.LiveSession(attach=trading) as one:
@@ -576,7 +553,7 @@ def test_the_same_with_asyncio(trading):
                 with pytest.raises(kumiki.OrderRejectedError, match="NOT_LOGGED_IN"):
                     await command
             with pytest.raises(kumiki.LiveEngineUnavailableError):
-                await one.run(**STRATEGY)
+                await one.run(**STRATEGY, paper=False)
         engine = VenueEngine(lambda command: [taken(command)])
         async with kumiki.aio.LiveSession(attach=engine.port, token=TOKEN) as one:
             orders = [one.submit_order(**{**ORDER, "client_order_id": f"o{number}"}) for number in range(5)]
@@ -615,10 +592,13 @@ def test_what_no_message_carries_is_no_argument_and_is_said():
     assert named(kind.modify_order) == change | which and which <= commands["ModifyOrder"]
     assert named(kind.cancel_order) == which and which <= commands["CancelOrder"]
     assert named(kind.cancel_all) == {"instrument_id", "order_side"} <= commands["CancelAllOrders"]
-    assert named(kind.run) == {"instrument_id", "strategy_file", "max_qty", "max_notional_jpy", "on_event",
-                               "strategy_init_kwargs", "strategy_id", "wait"}
+    config = set(schema["EngineStartConfig"]["properties"]) - {"start_date", "end_date", "multiplier", "instrument_ids"}
+    assert named(kind.run) == config | {"on_event", "wait"}, "a run has the names of its message"
     run = inspect.signature(kind.run).parameters
-    assert run["strategy_id"].default == "live-strategy"
+    assert run["strategy_id"].default == "live-strategy" and run["paper"].default is True
+    replay = inspect.signature(kumiki.ReplaySession.run).parameters
+    for name in ("initial_cash", "execution", "strategy_init_kwargs", "wait"):
+        assert run[name].default == replay[name].default and run[name].annotation == replay[name].annotation, name
     assert run["max_qty"].default is run["max_notional_jpy"].default is inspect.Parameter.empty
     assert {name for name, one in inspect.getmembers(kind) if isinstance(one, property)} == {
         "status", "mode", "capabilities", "venue", "venue_capabilities"}
@@ -639,7 +619,12 @@ def test_arguments_of_trading_are_named_too(played):
         "new_expire_time_ns": lambda: one.modify_order(client_order_id="mine", new_expire_time_ns=1.5),
         "max_qty": lambda: one.run(**{**STRATEGY, "max_qty": 1.5}),
         "max_notional_jpy": lambda: one.run(**{**STRATEGY, "max_notional_jpy": None}),
-        "instrument_id": lambda: one.run(**{**STRATEGY, "instrument_id": ["7203.TSE"]}),
+        "max_open_orders": lambda: one.run(**STRATEGY, max_open_orders="ten"),
+        "paper": lambda: one.run(**STRATEGY, paper=1),
+        "granularity": lambda: one.run(**STRATEGY, granularity=None),
+        "initial_cash": lambda: one.run(**STRATEGY, initial_cash=1e6),
+        "execution": lambda: one.run(**STRATEGY, execution=5),
+        "instrument_id": lambda: one.run(**{**STRATEGY, "instrument_id": 7203}),
         "on_event": lambda: one.run(**STRATEGY, on_event=5),
         "timeout": lambda: one.login(timeout="soon"),
         "ticker": lambda: one.get_board(7203),

@@ -104,7 +104,7 @@ def test_each_code_has_an_exception_of_its_own():
         kumiki.ModeError: ["value_error", "mode_mismatch"],
         kumiki.VenueNotAvailableError: ["venue_not_available", "not_in_replay_mode"],
         kumiki.VenueError: ["login_failed", "token_expired", "local_app_down", "register_full", "rate_limited",
-                            "gateway_error"],
+                            "gateway_error", "venue_not_ready"],
         kumiki.GatewayError: ["token_expired", "local_app_down", "register_full", "rate_limited", "gateway_error"],
         ValueError: ["value_error", "validation_error"],
         TimeoutError: ["handshake_timeout"],

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Callable, Optional
 
+from kumiki._orders import REPLAY
 from kumiki._refusals import of_event
 from kumiki.errors import (
     BusyError, KumikiError, OrderOutcomeUnknownError, SecondPasswordRequiredError, VenueRejectedError,
@@ -17,7 +18,9 @@ from kumiki.records import Progress
 #: The events that answer a command in full, of which one comes.
 ANSWERS = {
     "Ping": ("Pong",), "GetSession": ("Session",), "LoadReplayData": ("ReplayDataLoaded",),
-    "StartEngine": ("EngineStarted",), "SetReplaySpeed": ("ReplaySpeedChanged",), "StopEngine": ("ReplayStopped",),
+    "StartEngine": ("EngineStarted",), "SetReplaySpeed": ("ReplaySpeedChanged",),
+    # The first in a replay, the other on the live market.
+    "StopEngine": ("ReplayStopped", "EngineStopped"),
     "SubmitOrder": ("SubmitOrderResult",), "ModifyOrder": ("OrderUpdated",), "CancelOrder": ("OrderCanceled",),
     "CancelAllOrders": ("CancelAllResult",), "GetOrderList": ("OrderListUpdated",),
     "GetBuyingPower": ("ReplayBuyingPower", "BuyingPowerUpdated"), "GetPositions": ("PositionsUpdated",),
@@ -28,7 +31,7 @@ ANSWERS = {
     "ForgetSecondPassword": (),
 }
 _REFUSALS = frozenset(("Error", "EngineError", "EngineBusy", "OrderRejected"))
-#: Commands about orders; in a replay only a run answers them.
+#: Commands about orders. In a replay only a run answers them; orders at a venue outlive a strategy's run.
 _OF_ORDERS = frozenset(("SubmitOrder", "ModifyOrder", "CancelOrder", "CancelAllOrders"))
 
 OnProgress = Optional[Callable[[Progress], object]]
@@ -114,7 +117,7 @@ class Request:
             # An engine of before does not say who asked.
             self.answers.append(event)
             self.end()
-        elif event.name == "EngineStopped" and self.op in _OF_ORDERS:
+        elif event.name == "EngineStopped" and self.op in _OF_ORDERS and self.fields.get("venue") == REPLAY:
             text = f"{self.op} while Idle: the run has ended"
             self.end(BusyError(text, current_state="Idle", attempted_command=self.op))
         elif self.op in ("ModifyOrder", "CancelOrder") and self._is_about(event):

@@ -62,6 +62,8 @@ class Session:
 
     #: What the engine must do, and what it is called where a strategy is started.
     _engine_mode, _engine = "replay", "Backtest"
+    #: Seconds that the end of a run may take at least, whatever `timeout` is.
+    _stop_time = 0.0
 
     def __init__(
         self, *, venue: str, attach: _attach.Endpoint | None, config_dir: Place | None, cache_dir: Place | None,
@@ -227,7 +229,8 @@ class Session:
                 raise BusyError(text, current_state=info.state, attempted_command="StopEngine")
         before, self._state.status = self._state.status, "stopping"
         try:
-            stopped = await self._ask("StopEngine", strategy_id=strategy_id)
+            patience = max(self._timeout, self._stop_time)
+            stopped = await self._ask("StopEngine", timeout=patience, strategy_id=strategy_id)
         except KumikiError:
             if self._state.status == "stopping":
                 self._state.status = before

@@ -9,7 +9,7 @@ from typing import Any, Literal, Union
 
 from kumiki import _arguments, _orders
 from kumiki._program import Place
-from kumiki.errors import NotLoadedError, ValidationError
+from kumiki.errors import LiveEngineUnavailableError, NotLoadedError, ValidationError
 from kumiki.events import Amount, amount_text
 from kumiki.records import LoadedInstrument
 from kumiki.times import Date
@@ -18,10 +18,18 @@ from kumiki.times import Date
 Multiplier = Union[int, Literal["max"]]
 #: What the strategy sees.
 Granularity = Literal["Trade", "Minute", "Daily"]
+#: What a strategy sees of the live market.
+LiveGranularity = Literal["Trade", "Minute"]
 #: How orders are filled: the name of a model, or its values (`ExecutionConfig` of the schemas).
 Execution = Union[str, Mapping[str, Any], None]
-#: Yen at the start of a replay, as of `kumiki replay run`: the same strategy has the same result in both.
+#: Yen at the start of a run, as of `kumiki replay run`: the same strategy has the same result in both.
 CASH = 10_000_000
+#: The limits of a live strategy's orders, and what is wanted where one is something else.
+_SHARES, _YEN = "shares as a whole number", "yen as a whole number"
+_LIMITS = {
+    "max_qty": _SHARES, "max_notional_jpy": _YEN, "max_orders_per_minute": "a whole number of orders",
+    "max_open_orders": "a whole number of orders", "max_daily_loss_jpy": _YEN, "max_position_qty": _SHARES,
+}
 
 
 def version() -> str:
@@ -65,29 +73,39 @@ def config(
     execution: Execution,
 ) -> dict[str, Any]:
     """The config of StartEngine for a replay, other than what is replayed."""
-    fields = {
+    return {
         **_strategy(strategy_file, parameters), "initial_cash": amount_text("initial_cash", initial_cash),
-        "multiplier": _arguments.multiplier(multiplier),
+        "multiplier": _arguments.multiplier(multiplier), **_execution(execution),
     }
-    if isinstance(execution, str):
-        fields["execution"] = {"model": _arguments.text("execution", execution)}
-    elif execution is not None:
-        wanted = 'the name of a model, or a dict of its values, as {"model": "strict", "latency_ns": 5_000_000}'
-        fields["execution"] = _arguments.values("execution", execution, wanted)
-    return fields
 
 
 def live_config(
-    instrument_id: str, strategy_file: Place, max_qty: int, max_notional_jpy: int,
-    parameters: Mapping[str, Any] | None,
+    instrument_id: str | Sequence[str], strategy_file: Place, parameters: Mapping[str, Any] | None, *, paper: bool,
+    granularity: str, initial_cash: Amount, execution: Execution, max_qty: int, max_notional_jpy: int,
+    **limits: int | None,
 ) -> dict[str, Any]:
-    """The config of StartEngine for trading."""
-    limits = {
-        "max_qty": _arguments.whole("max_qty", max_qty, "shares as a whole number"),
-        "max_notional_jpy": _arguments.whole("max_notional_jpy", max_notional_jpy, "yen as a whole number"),
+    """The config of StartEngine for the live market (pins P82, P119, P123); a limit that is None is none."""
+    if not _arguments.flag("paper", paper):
+        text = "paper=False: strategies send no real orders yet; with paper=True orders go to the simulated exchange"
+        raise LiveEngineUnavailableError(text, code="live_engine_unavailable")
+    limits = {"max_qty": max_qty, "max_notional_jpy": max_notional_jpy, **limits}
+    needed = ("max_qty", "max_notional_jpy")
+    return {
+        **instruments(instrument_id), **_strategy(strategy_file, parameters), "paper": True,
+        "granularity": _arguments.text("granularity", granularity, "Trade or Minute"),
+        "initial_cash": amount_text("initial_cash", initial_cash), **_execution(execution),
+        **{name: _arguments.whole(name, most, _LIMITS[name]) for name, most in limits.items()
+           if most is not None or name in needed},
     }
-    instrument_id = _arguments.text("instrument_id", instrument_id, _orders.INSTRUMENT)
-    return {"instrument_id": instrument_id, **_strategy(strategy_file, parameters), **limits}
+
+
+def _execution(execution: Execution) -> dict[str, Any]:
+    if execution is None:
+        return {}
+    if isinstance(execution, str):
+        return {"execution": {"model": _arguments.text("execution", execution)}}
+    wanted = 'the name of a model, or a dict of its values, as {"model": "strict", "latency_ns": 5_000_000}'
+    return {"execution": _arguments.values("execution", execution, wanted)}
 
 
 def _strategy(strategy_file: Place, parameters: Mapping[str, Any] | None) -> dict[str, Any]:

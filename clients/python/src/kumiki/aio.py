@@ -9,7 +9,7 @@ from kumiki import _arguments, _attach, _market, _orders, _starts
 from kumiki._program import Place
 from kumiki._requests import OnProgress
 from kumiki._session import Run, Session
-from kumiki._starts import Execution, Granularity, Multiplier
+from kumiki._starts import Execution, Granularity, LiveGranularity, Multiplier
 from kumiki._streams import AsyncEventStream, AsyncRecordStream
 from kumiki.boards import Board, Trade
 from kumiki.errors import NotLoadedError
@@ -131,15 +131,17 @@ class LiveSession(Session):
     """As `kumiki.LiveSession`, whose documentation counts here too; `on_event` may also be a coroutine function."""
 
     _engine_mode, _engine = "live", "Live"
+    # The engine waits up to 30 s for the ends of the strategy's orders (P86).
+    _stop_time = 45.0
 
     def __init__(
-        self, *, venue: str = "web_broker", attach: _attach.Endpoint | None = "auto", config_dir: Place | None = None,
-        cache_dir: Place | None = None, program: Place | None = None, token: str | None = None, timeout: float = 30.0,
-        log_level: str = "warning",
+        self, *, venue: str = "web_broker", data: Place | None = None, attach: _attach.Endpoint | None = "auto",
+        config_dir: Place | None = None, cache_dir: Place | None = None, program: Place | None = None,
+        token: str | None = None, timeout: float = 30.0, log_level: str = "warning",
     ) -> None:
         super().__init__(
-            venue=venue, attach=attach, config_dir=config_dir, cache_dir=cache_dir, program=program, token=token,
-            timeout=timeout, log_level=log_level,
+            venue=venue, data=data, attach=attach, config_dir=config_dir, cache_dir=cache_dir, program=program,
+            token=token, timeout=timeout, log_level=log_level,
         )
 
     def _config_dir_of_own(self) -> Place:
@@ -243,23 +245,37 @@ class LiveSession(Session):
 
     @overload
     async def run(
-        self, *, instrument_id: str, strategy_file: Place, max_qty: int, max_notional_jpy: int,
-        on_event: Callable[[Event], object] | None = ..., strategy_init_kwargs: Mapping[str, Any] | None = ...,
-        strategy_id: str = ..., wait: Literal[True] = ...,
+        self, *, instrument_id: str | Sequence[str], strategy_file: Place, max_qty: int, max_notional_jpy: int,
+        paper: bool = ..., on_event: Callable[[Event], object] | None = ..., strategy_id: str = ...,
+        initial_cash: Amount = ..., strategy_init_kwargs: Mapping[str, Any] | None = ...,
+        execution: Execution = ..., granularity: LiveGranularity = ..., max_position_qty: int | None = ...,
+        max_orders_per_minute: int | None = ..., max_open_orders: int | None = ...,
+        max_daily_loss_jpy: int | None = ..., wait: Literal[True] = ...,
     ) -> RunResult: ...
 
     @overload
     async def run(
-        self, *, instrument_id: str, strategy_file: Place, max_qty: int, max_notional_jpy: int,
-        on_event: Callable[[Event], object] | None = ..., strategy_init_kwargs: Mapping[str, Any] | None = ...,
-        strategy_id: str = ..., wait: Literal[False],
+        self, *, instrument_id: str | Sequence[str], strategy_file: Place, max_qty: int, max_notional_jpy: int,
+        paper: bool = ..., on_event: Callable[[Event], object] | None = ..., strategy_id: str = ...,
+        initial_cash: Amount = ..., strategy_init_kwargs: Mapping[str, Any] | None = ...,
+        execution: Execution = ..., granularity: LiveGranularity = ..., max_position_qty: int | None = ...,
+        max_orders_per_minute: int | None = ..., max_open_orders: int | None = ...,
+        max_daily_loss_jpy: int | None = ..., wait: Literal[False],
     ) -> Run: ...
 
     async def run(
-        self, *, instrument_id: str, strategy_file: Place, max_qty: int, max_notional_jpy: int,
-        on_event: Callable[[Event], object] | None = None, strategy_init_kwargs: Mapping[str, Any] | None = None,
-        strategy_id: str = "live-strategy", wait: bool = True,
+        self, *, instrument_id: str | Sequence[str], strategy_file: Place, max_qty: int, max_notional_jpy: int,
+        paper: bool = True, on_event: Callable[[Event], object] | None = None, strategy_id: str = "live-strategy",
+        initial_cash: Amount = _starts.CASH, strategy_init_kwargs: Mapping[str, Any] | None = None,
+        execution: Execution = None, granularity: LiveGranularity = "Trade", max_position_qty: int | None = None,
+        max_orders_per_minute: int | None = None, max_open_orders: int | None = None,
+        max_daily_loss_jpy: int | None = None, wait: bool = True,
     ) -> RunResult | Run:
-        """Runs a strategy at the venue; no engine can yet."""
-        config = _starts.live_config(instrument_id, strategy_file, max_qty, max_notional_jpy, strategy_init_kwargs)
+        """Runs a strategy on the live market, on paper."""
+        config = _starts.live_config(
+            instrument_id, strategy_file, strategy_init_kwargs, paper=paper, granularity=granularity,
+            initial_cash=initial_cash, execution=execution, max_qty=max_qty, max_notional_jpy=max_notional_jpy,
+            max_position_qty=max_position_qty, max_orders_per_minute=max_orders_per_minute,
+            max_open_orders=max_open_orders, max_daily_loss_jpy=max_daily_loss_jpy,
+        )
         return await self._run(config, strategy_id, on_event, wait)

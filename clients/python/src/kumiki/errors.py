@@ -218,6 +218,11 @@ class RateLimitedError(GatewayError):
     """The venue takes no more requests for now."""
 
 
+class VenueNotReadyError(VenueError):
+    """A strategy needs a venue that is not ready. The message begins with the venue, like `local_broker: `. Log in
+    there, then start the strategy again."""
+
+
 class RecordingStoppedError(KumikiError):
     """The engine stopped recording boards, for example because the disk is full. The engine itself goes on."""
 
@@ -227,7 +232,15 @@ class RecordingIncompleteError(KumikiError):
 
 
 class LiveEngineUnavailableError(KumikiError):
-    """The engine runs no strategies at a venue yet."""
+    """The engine runs no strategies live, or not in this way: strategies send no real orders yet."""
+
+
+class MarketDataLostError(KumikiError):
+    """A live strategy gets no market data for now. Its buy orders are rejected until the data come back."""
+
+
+class StrategySlowError(KumikiError):
+    """Events wait for a live strategy for more than 2 seconds. After 10 seconds the engine ends the run."""
 
 
 class InternalError(KumikiError):

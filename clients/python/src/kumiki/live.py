@@ -1,4 +1,4 @@
-"""Sessions that trade, for scripts and notebooks."""
+"""Sessions that trade, or run strategies on the live market, for scripts and notebooks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from kumiki import _market, _starts, aio
 from kumiki._attach import Endpoint
 from kumiki._blocking import Run, Session
 from kumiki._program import Place
+from kumiki._starts import Execution, LiveGranularity
 from kumiki._streams import RecordStream
 from kumiki.boards import Board, Trade
 from kumiki.events import Amount, Event
@@ -40,6 +41,8 @@ class LiveSession(Session):
                 for trade in trades:
                     print(trade.price, trade.qty, trade.side)
 
+    `run()` runs a strategy on the trades of local_broker, on paper: no order goes to a broker.
+
     A call for a venue that the engine does not have raises VenueNotAvailableError.
 
     The engine decides between the demo and the real market: it takes the demo unless it was started otherwise.
@@ -51,11 +54,13 @@ class LiveSession(Session):
     - None: an own engine, which ends with the session.
     - A port, `127.0.0.1:PORT` or the path of a session file: that engine.
     - "auto": the running engine that `engine-session.json` in `config_dir` (else KUMIKI_CONFIG_DIR, else the
-      system's folder) names. Else, with `token` or KUMIKI_ENGINE_TOKEN, the engine at KUMIKI_PORT (else 19876). Else an own engine.
+      system's folder) names. Else, with `token` or KUMIKI_ENGINE_TOKEN, the engine at KUMIKI_PORT (else 19876). Else an
+      own engine.
 
     An own engine works in that folder too: its log of orders there prevents sending an order twice. Give the same
-    `config_dir` every time. Two engines cannot share it. `cache_dir`, `program`, `token` and `log_level` are as for
-    `ReplaySession`.
+    `config_dir` every time. Two engines cannot share it. `data` (else KUMIKI_DATA) is a folder with past prices, from
+    which runs on paper take lots, price steps and the last close. `cache_dir`, `program`, `token` and `log_level` are
+    as for `ReplaySession`.
 
     `timeout` is how long the answer to a command may take, in seconds. After a time-out the state of an order is
     unknown. Make the same call with the same `client_order_id`: it tells the state and sends nothing twice. Several
@@ -65,13 +70,13 @@ class LiveSession(Session):
     _core: aio.LiveSession
 
     def __init__(
-        self, *, venue: str = "web_broker", attach: Endpoint | None = "auto", config_dir: Place | None = None,
-        cache_dir: Place | None = None, program: Place | None = None, token: str | None = None, timeout: float = 30.0,
-        log_level: str = "warning",
+        self, *, venue: str = "web_broker", data: Place | None = None, attach: Endpoint | None = "auto",
+        config_dir: Place | None = None, cache_dir: Place | None = None, program: Place | None = None,
+        token: str | None = None, timeout: float = 30.0, log_level: str = "warning",
     ) -> None:
         super().__init__(aio.LiveSession(
-            venue=venue, attach=attach, config_dir=config_dir, cache_dir=cache_dir, program=program, token=token,
-            timeout=timeout, log_level=log_level,
+            venue=venue, data=data, attach=attach, config_dir=config_dir, cache_dir=cache_dir, program=program,
+            token=token, timeout=timeout, log_level=log_level,
         ))
 
     @property
@@ -201,28 +206,68 @@ class LiveSession(Session):
 
     @overload
     def run(
-        self, *, instrument_id: str, strategy_file: Place, max_qty: int, max_notional_jpy: int,
-        on_event: Callable[[Event], object] | None = ..., strategy_init_kwargs: Mapping[str, Any] | None = ...,
-        strategy_id: str = ..., wait: Literal[True] = ...,
+        self, *, instrument_id: str | Sequence[str], strategy_file: Place, max_qty: int, max_notional_jpy: int,
+        paper: bool = ..., on_event: Callable[[Event], object] | None = ..., strategy_id: str = ...,
+        initial_cash: Amount = ..., strategy_init_kwargs: Mapping[str, Any] | None = ...,
+        execution: Execution = ..., granularity: LiveGranularity = ..., max_position_qty: int | None = ...,
+        max_orders_per_minute: int | None = ..., max_open_orders: int | None = ...,
+        max_daily_loss_jpy: int | None = ..., wait: Literal[True] = ...,
     ) -> RunResult: ...
 
     @overload
     def run(
-        self, *, instrument_id: str, strategy_file: Place, max_qty: int, max_notional_jpy: int,
-        on_event: Callable[[Event], object] | None = ..., strategy_init_kwargs: Mapping[str, Any] | None = ...,
-        strategy_id: str = ..., wait: Literal[False],
+        self, *, instrument_id: str | Sequence[str], strategy_file: Place, max_qty: int, max_notional_jpy: int,
+        paper: bool = ..., on_event: Callable[[Event], object] | None = ..., strategy_id: str = ...,
+        initial_cash: Amount = ..., strategy_init_kwargs: Mapping[str, Any] | None = ...,
+        execution: Execution = ..., granularity: LiveGranularity = ..., max_position_qty: int | None = ...,
+        max_orders_per_minute: int | None = ..., max_open_orders: int | None = ...,
+        max_daily_loss_jpy: int | None = ..., wait: Literal[False],
     ) -> Run: ...
 
     def run(
-        self, *, instrument_id: str, strategy_file: Place, max_qty: int, max_notional_jpy: int,
-        on_event: Callable[[Event], object] | None = None, strategy_init_kwargs: Mapping[str, Any] | None = None,
-        strategy_id: str = "live-strategy", wait: bool = True,
+        self, *, instrument_id: str | Sequence[str], strategy_file: Place, max_qty: int, max_notional_jpy: int,
+        paper: bool = True, on_event: Callable[[Event], object] | None = None, strategy_id: str = "live-strategy",
+        initial_cash: Amount = _starts.CASH, strategy_init_kwargs: Mapping[str, Any] | None = None,
+        execution: Execution = None, granularity: LiveGranularity = "Trade", max_position_qty: int | None = None,
+        max_orders_per_minute: int | None = None, max_open_orders: int | None = None,
+        max_daily_loss_jpy: int | None = None, wait: bool = True,
     ) -> RunResult | Run:
-        """Asks the engine to run a strategy at the venue. No engine can yet, as `capabilities` says: this raises
-        LiveEngineUnavailableError.
+        """Runs a strategy on the live market, on paper: its orders go to the simulated exchange of replays, and to no
+        broker. It needs a login at local_broker, whose trades it gets; the web broker is not needed.
 
-        `max_qty` is the most shares of one order and `max_notional_jpy` its most yen; both must be given. The rest is
-        as in a replay.
+            with kumiki.LiveSession(venue="local_broker") as session:
+                session.login()
+                run = session.run(instrument_id="7203.TSE", strategy_file="sma-cross", max_qty=100,
+                                  max_notional_jpy=500_000, wait=False)
+                time.sleep(3600)
+                print(session.stop().fills())
+
+        `strategy_file`, `strategy_init_kwargs`, `initial_cash` and `execution` are as in a replay; the model is
+        realistic unless you give one. `instrument_id` is an instrument like 7203.TSE, or a list of up to four.
+        `granularity` is Trade, or Minute for 1-minute bars in place of trades. Every run begins without shares.
+
+        `max_qty` is the most shares of one order, and `max_notional_jpy` its most yen; you must give both. No limit
+        holds where the others are None: `max_position_qty` shares of a position and the orders that make it larger,
+        `max_orders_per_minute`, `max_open_orders`, and `max_daily_loss_jpy`, from which on the strategy buys no more.
+        The engine rejects an order beyond a limit, and the run goes on.
+
+        A live run has no end of its own. `stop()` ends it, in another thread, in `on_event`, or after
+        `wait=False`. Ctrl-C in this call ends it too: the call waits for its end, then raises KeyboardInterrupt.
+        The engine cancels the working orders of the strategy. If the session closes, the run goes on in an engine
+        that the session did not start. `on_event` and `wait` are as in a replay. Among the events are EngineError
+        with `code` market_data_lost or strategy_slow, which do not end the run.
+
+        The result has the frames of a replay. Its `final_equity` is the profit or loss of the run, `status` stopped.
+        `run_dir` has the journal besides, which `kumiki replay journal` reads.
+
+        With `paper=False` it raises LiveEngineUnavailableError: strategies send no real orders yet. Raises also
+        VenueNotReadyError before the login, RegisterFullError, BusyError while a strategy runs, ValidationError, or
+        StrategyError, whose `result` has the results of the failed run so far.
         """
-        config = _starts.live_config(instrument_id, strategy_file, max_qty, max_notional_jpy, strategy_init_kwargs)
+        config = _starts.live_config(
+            instrument_id, strategy_file, strategy_init_kwargs, paper=paper, granularity=granularity,
+            initial_cash=initial_cash, execution=execution, max_qty=max_qty, max_notional_jpy=max_notional_jpy,
+            max_position_qty=max_position_qty, max_orders_per_minute=max_orders_per_minute,
+            max_open_orders=max_open_orders, max_daily_loss_jpy=max_daily_loss_jpy,
+        )
         return self._run(config, strategy_id, on_event, wait)

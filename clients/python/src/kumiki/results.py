@@ -27,15 +27,16 @@ class RunResult:
 
     run_id: str
     strategy_id: str
-    #: completed (at the end of its data), stopped (by a command) or fault (the strategy failed).
+    #: completed (at the end of its data), stopped (by a command) or fault (the strategy failed). A live run has no
+    #: end of its own.
     status: str
-    #: Cash and positions at the last price, in yen.
+    #: Cash and positions at the last price, in yen. Of a live run, also on paper, the profit or loss without fees.
     final_equity: Decimal
-    #: The folder of the results. The engine keeps the last 20 runs; copy a folder that you want to keep.
+    #: The folder of the results. The engine keeps the last 20 replays, and all live runs.
     run_dir: pathlib.Path
-    #: Trades or bars that were replayed.
+    #: Trades or bars that the strategy got.
     rows_done: int
-    #: The virtual time of the end: nanoseconds since 1970 UTC.
+    #: The end in the time of the market: nanoseconds since 1970 UTC.
     ts_event_ns: int
     #: Why the strategy failed, as a code and in words.
     fault_code: str | None = None
@@ -43,12 +44,15 @@ class RunResult:
 
     def __str__(self) -> str:
         end = to_datetime(self.ts_event_ns)
-        lines = [f"run {self.run_id}: {self.status} at {end:%Y-%m-%d %H:%M}, equity {self.final_equity:,} yen"]
+        what, told = "equity", {}
         try:
+            if self.manifest().get("run_kind") in ("live", "paper"):
+                what = "profit or loss"
             told = {"warning": self.warning(), "not modelled": self.not_modelled()}
         except (OSError, ValueError, AttributeError):
             # The engine keeps the last 20 folders; a result is shown without its own too.
-            told = {}
+            pass
+        lines = [f"run {self.run_id}: {self.status} at {end:%Y-%m-%d %H:%M}, {what} {self.final_equity:,} yen"]
         lines += [f"{name}: {words}" for name, words in told.items() if words]
         return "\n".join(lines)
 
