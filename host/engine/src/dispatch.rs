@@ -14,7 +14,7 @@ use crate::hub::{ClientId, OrderList};
 use crate::limits::{LIST_ROWS_MAX, LISTS_WAITING_MAX};
 use crate::live::{LOCAL_BROKER, WEB_BROKER};
 use crate::present::session as present;
-use crate::run::Run;
+use crate::run::{Run, RunKind};
 use crate::session::{CommandContext, Core, Shared, UnderWay};
 
 /// Venues that live trading knows.
@@ -244,10 +244,12 @@ impl Core {
         if self.state() != SessionState::Running {
             return self.not_running(to);
         }
+        if self.run.as_ref().is_some_and(|run| run.setup.kind != RunKind::Replay) {
+            return self.busy(to, "a live run goes with the market; only a replay has a speed");
+        }
         let Core { hub, run: Some(run), .. } = self else { return };
         run.setup.multiplier = multiplier;
-        // A run that is over takes no more.
-        let _ = run.setup.commands.send(RunCommand::SetSpeed(crate::multiplier(multiplier)));
+        run.setup.control.send(RunCommand::SetSpeed(crate::multiplier(multiplier)));
         hub.broadcast(&present::speed_changed(to, multiplier));
     }
 

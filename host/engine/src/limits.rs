@@ -89,6 +89,10 @@ pub const RUNS_KEPT: usize = 20;
 pub const RUN_END_TIME: Duration = Duration::from_millis(3_500);
 /// How long a client may take to read what is left for it when its connection ends.
 pub const CLOSE_TIME: Duration = Duration::from_secs(1);
+/// How long the start of a live strategy waits for the state of the venue.
+pub const VENUE_STATE_TIME: Duration = Duration::from_secs(5);
+/// How long it waits until its instruments are registered: a gateway that pauses requests takes up to 7 s.
+pub const REGISTRATION_TIME: Duration = Duration::from_secs(20);
 /// Characters of a strategy's name (P65).
 pub const STRATEGY_ID_CHARS_MAX: usize = 64;
 /// Characters of a signal's tag and note on the wire (P78).

@@ -24,8 +24,8 @@ use crate::session::{CommandContext, Core, Loaded, Shared, UnderWay};
 /// Why data are not loaded, as a code and in words.
 pub(crate) type Refusal = (&'static str, String);
 
-fn invalid(text: String) -> Refusal {
-    (error_code::VALIDATION_ERROR, text)
+pub(crate) fn invalid(text: impl Into<String>) -> Refusal {
+    (error_code::VALIDATION_ERROR, text.into())
 }
 
 /// The instruments that a command names: `first` and, where there is one, the list that it begins.

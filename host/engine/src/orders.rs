@@ -234,8 +234,8 @@ impl Run {
             let tags = OrderTags::parse(&order.tags, order.time_in_force).ok();
             warning = tags.and_then(|tags| tags.unknown_text(&order.client_order_id));
         }
-        // A run that is over takes no more; what it has not taken is answered at its end.
-        let _ = self.setup.commands.send(RunCommand::Order(command));
+        // What a run has not taken is answered at its end.
+        self.setup.control.send(RunCommand::Order(command));
         self.waiting.push_back(WaitingCommand { request, action, warning });
     }
 }

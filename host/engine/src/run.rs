@@ -16,12 +16,12 @@ use domain::{
 };
 use exchange::{CashAccount, PositionChange};
 use ipc::{ExecutionConfig, Kline, KlineInterval, Multiplier, TradeRow};
+use live::feed::FeedSender;
 use marketdata::GrowingBar;
 use replay::RunCommand;
 use results::rows::{ClientCommand, FillRow, PositionEvent};
 use results::sink::Record;
 
-use crate::VENUE;
 use crate::hub::Hub;
 use crate::ledger::{Orders, PositionAverages, PositionLife, RequestContext};
 use crate::limits::{
@@ -31,6 +31,7 @@ use crate::limits::{
 use crate::outbox::{Newest, TradesHead};
 use crate::present::orders::rejected;
 use crate::present::{market as wire, session as present};
+use crate::{ACCOUNT, VENUE};
 
 /// The code of an order with tags that are not in the registry (P10).
 const UNKNOWN_TAG: &str = "unknown_tag";
@@ -75,9 +76,63 @@ struct CancelAll {
     failed: u64,
 }
 
+/// What a run trades.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunKind {
+    /// Past data.
+    Replay,
+    /// The live market, at the simulated exchange (specification 4, P119).
+    Paper,
+}
+
+impl RunKind {
+    /// The venue of its orders, on the wire.
+    pub(crate) const fn venue(self) -> &'static str {
+        match self {
+            Self::Replay => VENUE,
+            Self::Paper => "paper",
+        }
+    }
+
+    /// The account of its orders, on the wire.
+    pub(crate) const fn account(self) -> &'static str {
+        match self {
+            Self::Replay => ACCOUNT,
+            Self::Paper => "PAPER",
+        }
+    }
+}
+
+/// How a run takes commands.
+#[derive(Debug)]
+pub(crate) enum RunControl {
+    /// Between two rows of a replay.
+    Replay(Sender<RunCommand>),
+    /// By the live strategy's feed, which only knows an end.
+    Live(FeedSender),
+}
+
+impl RunControl {
+    /// Gives a replay a command. A run that is over takes no more.
+    pub(crate) fn send(&self, command: RunCommand) {
+        if let Self::Replay(commands) = self {
+            let _ = commands.send(command);
+        }
+    }
+
+    /// Ends the run.
+    pub(crate) fn stop(&self) {
+        match self {
+            Self::Replay(_) => self.send(RunCommand::Stop),
+            Self::Live(feed) => feed.stop(),
+        }
+    }
+}
+
 /// What a run is made of.
 #[derive(Debug)]
 pub(crate) struct RunSetup {
+    pub(crate) kind: RunKind,
     pub(crate) run_id: String,
     pub(crate) strategy_id: String,
     pub(crate) request: RequestContext,
@@ -90,7 +145,7 @@ pub(crate) struct RunSetup {
     pub(crate) rows_total: u64,
     /// Span of the bars that clients get.
     pub(crate) interval: KlineInterval,
-    pub(crate) commands: Sender<RunCommand>,
+    pub(crate) control: RunControl,
 }
 
 /// One run, also after its end, until other data are loaded.
@@ -166,7 +221,7 @@ impl Run {
     pub(crate) fn new(setup: RunSetup) -> Self {
         let market = |id: &String| Market {
             head: Arc::new(TradesHead {
-                venue: VENUE.to_owned(),
+                venue: setup.kind.venue().to_owned(),
                 exchange: "TSE".to_owned(),
                 ticker: crate::ticker(id).to_owned(),
                 instrument_id: Some(id.clone()),
@@ -271,6 +326,10 @@ impl Run {
         let Some(market) = self.markets.get_mut(usize::from(trade.instrument.0)) else { return };
         market.sequence += 1;
         market.last_price = Some(trade.price);
+        if self.setup.kind != RunKind::Replay {
+            // Clients have it from its venue.
+            return;
+        }
         let row = wire::replay_trade(trade, market.sequence);
         let is_wanted = hub.is_wanted(&market.head.ticker);
         let ended = GrowingBar::take(&mut market.bar, BarGranularity::Minute, trade);
@@ -303,6 +362,9 @@ impl Run {
         self.now = bar.ts_event;
         let Some(market) = self.markets.get_mut(usize::from(bar.instrument.0)) else { return };
         market.last_price = Some(bar.close);
+        if self.setup.kind != RunKind::Replay {
+            return;
+        }
         let (interval, kline) = (wire::interval(bar.granularity), wire::file_bar(bar));
         push_newest(&mut market.last_bars, SESSION_BARS_MAX, kline.clone());
         hub.publish(&market.head.ticker, &present::bar(market, interval, kline), None);
@@ -678,6 +740,14 @@ impl Run {
         let prices: Vec<Price> =
             self.markets.iter().map(|market| market.last_price.unwrap_or_default()).collect();
         self.account.equity(&prices)
+    }
+
+    /// What the run came to: profit or loss in a live one (specification 4, P87), equity in a replay.
+    pub(crate) fn result(&self) -> Money {
+        match self.setup.kind {
+            RunKind::Replay => self.equity(),
+            RunKind::Paper => self.equity() - self.setup.cash + self.account.account().commission,
+        }
     }
 
     /// Sends the growing bars as final ones: no trade comes after them.

@@ -13,6 +13,7 @@ use domain::clock::Stopwatch;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{FutureExt, SinkExt, StreamExt};
 use ipc::{Command, EngineMode, Hello, SCHEMA_MAJOR, SCHEMA_MINOR, error_code};
+use live::notify::Notifier;
 use results::RunFolder;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -93,7 +94,8 @@ pub fn serve(
     let _ = RunFolder::remove_unfinished(&config.cache_dir.join(crate::start::RUNS));
     let (port, token) = (config.port, config.token.clone());
     let config_dir = config.config_dir.clone();
-    let shared = Arc::new(Shared::new(config, shutdown));
+    let notifier = Notifier::new(config.notify_command.clone())?;
+    let shared = Arc::new(Shared::new(config, notifier, shutdown));
     // What the log of orders says is restored before anybody can ask for it.
     crate::live::start(&shared)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use domain::clock::Stopwatch;
 use domain::{InstrumentId, JstDate, Money, Quantity, TsNanos};
 use ipc::{Event, Granularity, RunEnd, SessionState};
-use replay::RunCommand;
+use live::notify::Notifier;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -35,6 +35,8 @@ pub(crate) struct Shared {
     pub(crate) is_stopping: Arc<AtomicBool>,
     /// The venues, in live mode.
     pub(crate) live: Venues,
+    /// Passes on what a person has to know.
+    pub(crate) notifier: Notifier,
     core: Mutex<Core>,
 }
 
@@ -114,7 +116,11 @@ pub(crate) struct Core {
 }
 
 impl Shared {
-    pub(crate) fn new(config: EngineConfig, shutdown: CancellationToken) -> Self {
+    pub(crate) fn new(
+        config: EngineConfig,
+        notifier: Notifier,
+        shutdown: CancellationToken,
+    ) -> Self {
         let is_stopping = Arc::new(AtomicBool::new(false));
         let core = Core {
             is_stopping: Arc::clone(&is_stopping),
@@ -135,6 +141,7 @@ impl Shared {
             shutdown,
             is_stopping,
             live: Venues::default(),
+            notifier,
             core: Mutex::new(core),
         }
     }
@@ -225,8 +232,7 @@ impl Core {
         }
         let Some(run) = &mut self.run else { return false };
         run.stop = request;
-        // A run that is over takes no more.
-        let _ = run.setup.commands.send(RunCommand::Stop);
+        run.setup.control.stop();
         self.state = SessionState::Stopping;
         self.is_stopping.store(true, Ordering::Relaxed);
         true

@@ -18,11 +18,13 @@ use ipc::{
     EngineKind, EngineMode, EngineStartConfig, ExecutionConfig, Granularity, KlineInterval,
     Multiplier, RunEnd, SessionState, StartEngine, error_code,
 };
+use live::notify::{Notice, NoticeFill, NoticeKind};
 use replay::data_set::DataRequest;
 use replay::driver::{Paced, SystemClock};
 use replay::instruments::{Choices, InstrumentChoices, TickChoice};
-use replay::request::{FinishedRun, RequestOutcome, RunRequest};
+use replay::request::{RequestOutcome, RunRequest};
 use replay::{RequestError, RunCommand, RunDriver, RunPosition};
+use results::rows::FillRow;
 use results::sink::{LiveRecords, Record, RunSink};
 use results::{RunFolder, RunStatus};
 use uuid::Uuid;
@@ -33,9 +35,9 @@ use crate::limits::{
     BESIDE_OTHERS_MAX, READER_PATIENCE, READERS_WAIT_MAX, READERS_WAIT_STEP, ROWS_BETWEEN_LOOKS,
     STRATEGY_ID_CHARS_MAX,
 };
-use crate::load::{ProgressReport, Refusal, dates, granularity, instruments, internal};
+use crate::load::{ProgressReport, Refusal, dates, granularity, instruments, internal, invalid};
 use crate::present::session as present;
-use crate::run::{Run, RunSetup, WaitingCommand};
+use crate::run::{Run, RunControl, RunKind, RunSetup, WaitingCommand};
 use crate::session::{CommandContext, Core, EndedRun, Shared, UnderWay};
 
 /// Trades handed to the strategy at once: one, so that a command of a person acts before the next.
@@ -43,8 +45,11 @@ const WINDOW: u32 = 1;
 /// The folder of the runs inside the cache folder.
 pub(crate) const RUNS: &str = "runs";
 
-fn invalid(text: impl Into<String>) -> Refusal {
-    (error_code::VALIDATION_ERROR, text.into())
+/// The strategy that a command names.
+pub(crate) fn strategy_file(config: &EngineStartConfig) -> Result<String, Refusal> {
+    let given = config.strategy_file.as_deref().filter(|file| !file.trim().is_empty());
+    let missing = || invalid("STRATEGY_FILE: a run needs it: the path of a strategy");
+    given.map(str::to_owned).ok_or_else(missing)
 }
 
 /// The run that a command wants.
@@ -78,9 +83,8 @@ impl Shared {
         match (start.engine, self.config.mode) {
             (EngineKind::Backtest, EngineMode::Replay) => {}
             (EngineKind::Live, EngineMode::Live) => {
-                let text = "strategies do not run live in this version; send the strategy's orders yourself, \
-                            or replay it with --mode replay";
-                return core.engine_error(to, error_code::LIVE_ENGINE_UNAVAILABLE, text, Some(id));
+                drop(core);
+                return self.start_live(to, start);
             }
             (EngineKind::Live, EngineMode::Replay) => {
                 let text = "the command names the engine Live; this one runs with --mode replay \
@@ -124,24 +128,31 @@ impl Shared {
 
     /// Reads the run that a command wants.
     fn wanted(&self, strategy_id: &str, config: &EngineStartConfig) -> Result<Wanted, Refusal> {
-        if config.max_qty.is_some() || config.max_notional_jpy.is_some() {
-            let field = if config.max_qty.is_some() { "MAX_QTY" } else { "MAX_NOTIONAL_JPY" };
-            return Err(invalid(format!("{field}: a limit of live trading; leave it out")));
+        let of_live = [
+            ("MAX_QTY", config.max_qty.is_some()),
+            ("MAX_NOTIONAL_JPY", config.max_notional_jpy.is_some()),
+            ("MAX_ORDERS_PER_MINUTE", config.max_orders_per_minute.is_some()),
+            ("MAX_OPEN_ORDERS", config.max_open_orders.is_some()),
+            ("MAX_DAILY_LOSS_JPY", config.max_daily_loss_jpy.is_some()),
+            ("MAX_POSITION_QTY", config.max_position_qty.is_some()),
+            ("PAPER", config.paper.is_some()),
+        ];
+        if let Some((field, _)) = of_live.into_iter().find(|(_, is_given)| *is_given) {
+            return Err(invalid(format!("{field}: it is of live trading; leave it out")));
         }
         let missing = |field: &str| invalid(format!("{field}: a replay needs it"));
         let start = config.start_date.as_deref().ok_or_else(|| missing("START_DATE"))?;
         let end = config.end_date.as_deref().ok_or_else(|| missing("END_DATE"))?;
         let wire = config.granularity.ok_or_else(|| missing("GRANULARITY"))?;
         let cash = config.initial_cash.ok_or_else(|| missing("INITIAL_CASH"))?;
-        let given = config.strategy_file.as_deref().filter(|file| !file.trim().is_empty());
-        let strategy = given.ok_or_else(|| missing("STRATEGY_FILE"))?.to_owned();
+        let strategy = strategy_file(config)?;
         let cash = Money::from(cash);
         if cash <= Money::ZERO {
             return Err(invalid(format!("INITIAL_CASH: {cash} yen; it must be more than 0")));
         }
         let ids = instruments(&config.instrument_id, config.instrument_ids.as_deref())?;
         let dates = dates(start, end)?;
-        let (model_name, model, choices) = execution(config.execution.as_ref())?;
+        let (model_name, model, choices) = execution(config.execution.as_ref(), Preset::Strict)?;
         Ok(Wanted {
             strategy_id: strategy_id.to_owned(),
             data: DataRequest {
@@ -205,6 +216,7 @@ impl Shared {
             };
             let lots = request.data.instruments.iter().map(lot_of).collect();
             let mut run = Run::new(RunSetup {
+                kind: RunKind::Replay,
                 lots,
                 run_id: run_id.to_owned(),
                 strategy_id: wanted.strategy_id,
@@ -218,7 +230,7 @@ impl Shared {
                     Granularity::Trade | Granularity::Minute => KlineInterval::Minute,
                     Granularity::Daily => KlineInterval::Day,
                 },
-                commands,
+                control: RunControl::Replay(commands),
             });
             run.execution =
                 Some(present::execution_config(wanted.model_name, &request.model, &choices));
@@ -227,12 +239,7 @@ impl Shared {
         let mut clock = SystemClock::default();
         let paced = Paced::new(crate::multiplier(wanted.multiplier), receiver, &mut clock);
         let mut driver = ClientDriver { shared: self, paced, has_begun: false };
-        let mut sink = ClientSink {
-            shared: self,
-            since_look: 0,
-            waited_for: None,
-            beside_others: BTreeMap::new(),
-        };
+        let mut sink = ClientSink::new(self);
         let request_id = client_request.request_id.clone();
         let mut observer = ProgressReport::new(Arc::clone(self), request_id);
         observer.ends_with_run = true;
@@ -250,7 +257,12 @@ impl Shared {
     }
 
     /// Sends the end of a run.
-    fn ended(&self, request: &RequestContext, end: &End, (run_id, run_dir): (String, PathBuf)) {
+    pub(crate) fn ended(
+        &self,
+        request: &RequestContext,
+        end: &End,
+        (run_id, run_dir): (String, PathBuf),
+    ) {
         let mut guard = self.lock();
         let core = &mut *guard;
         core.under_way = None;
@@ -259,19 +271,24 @@ impl Shared {
         let has_started = core.run.as_ref().is_some_and(|run| run.has_started);
         if let (false, End::Nothing { code, why }) = (has_started, end) {
             let id = core.run.take().map(|run| run.setup.strategy_id);
-            return core.engine_error(&to, code, why, id.as_deref());
+            let is_of_venue = matches!(
+                *code,
+                error_code::VENUE_NOT_READY
+                    | error_code::REGISTER_FULL
+                    | error_code::VALIDATION_ERROR
+            );
+            return match is_of_venue {
+                true => core.error(&to, code, why),
+                false => core.engine_error(&to, code, why, id.as_deref()),
+            };
         }
         let Core { hub, run: Some(run), .. } = core else { return };
         run.start(hub);
         run.send_fill(hub);
         run.end_bars(hub);
         let (status, fault) = match end {
-            End::Run { finished, status, fault } => {
-                debug_assert_eq!(
-                    finished.totals.equity_end,
-                    run.equity(),
-                    "one account, two books"
-                );
+            End::Run { equity, status, fault } => {
+                debug_assert_eq!(*equity, run.equity(), "one account, two books");
                 (*status, fault.clone())
             }
             End::Nothing { code, why } => {
@@ -288,7 +305,7 @@ impl Shared {
         }
         let left: Vec<_> = run.waiting.drain(..).collect();
         let stop = run.stop.take();
-        let final_equity = run.equity();
+        let final_equity = run.result();
         core.state = SessionState::Idle;
         self.is_stopping.store(false, Ordering::Relaxed);
         core.loaded.clear();
@@ -302,25 +319,62 @@ impl Shared {
         }
         let Core { hub, run: Some(run), .. } = core else { return };
         let ended = EndedRun { run_id, run_dir, final_equity, status, fault };
-        if let Some(stop) = &stop {
+        let is_replay = run.setup.kind == RunKind::Replay;
+        if let Some(stop) = stop.as_ref().filter(|_| is_replay) {
             hub.broadcast(&present::run_stopped(&stop.request_id, &ended));
         }
         let (run_id, rows_done) = (&ended.run_id, run.rows_done);
         tracing::info!(run_id, status = ?status, rows_done, "a run has ended");
-        hub.broadcast(&present::run_ended(run, &ended));
+        if !is_replay {
+            let id = &run.setup.strategy_id;
+            self.notifier.tell(end_notice(id, &ended));
+        }
+        let stop = stop.as_ref().filter(|_| !is_replay).map(|stop| &*stop.request_id);
+        hub.broadcast(&present::run_ended(run, &ended, stop));
         core.last_run = Some(ended);
     }
 }
 
+/// Tells a person that a live run has ended.
+fn end_notice(strategy_id: &str, ended: &EndedRun) -> Notice {
+    let (kind, message) = match &ended.fault {
+        Some((_, fault)) => (NoticeKind::Fault, fault.clone()),
+        None => {
+            let result = ended.final_equity;
+            (NoticeKind::RunEnd, format!("the run has ended; profit or loss {result} yen"))
+        }
+    };
+    let strategy_id = Some(strategy_id.to_owned());
+    Notice { kind, ts: domain::clock::wall_now(), strategy_id, message, fill: None }
+}
+
+/// Tells a person of a fill.
+fn fill_notice(run: &Run, fill: &FillRow) -> Notice {
+    let id = run.instrument(fill.instrument);
+    let (side, quantity, price) = (fill.side, fill.quantity, fill.price);
+    let instrument = id.parse().ok();
+    Notice {
+        kind: NoticeKind::Fill,
+        ts: fill.ts_event,
+        strategy_id: Some(run.setup.strategy_id.clone()),
+        message: format!("{side} {quantity} {id} at {price}"),
+        fill: instrument.map(|instrument| NoticeFill { instrument, side, quantity, price }),
+    }
+}
+
 /// How a run ended.
-enum End {
+pub(crate) enum End {
     /// It did not begin, or has no results.
     Nothing { code: &'static str, why: String },
     /// There are results.
-    Run { finished: Box<FinishedRun>, status: RunEnd, fault: Option<(&'static str, String)> },
+    Run { equity: Money, status: RunEnd, fault: Option<(&'static str, String)> },
 }
 
 impl End {
+    pub(crate) fn nothing((code, why): Refusal) -> Self {
+        Self::Nothing { code, why }
+    }
+
     fn of(outcome: Result<RequestOutcome, RequestError>) -> Self {
         let nothing = |code, why| Self::Nothing { code, why };
         match outcome {
@@ -335,7 +389,7 @@ impl End {
                         (RunEnd::Fault, Some((fault_code(&fault.kind), fault.to_string())))
                     }
                 };
-                Self::Run { finished, status, fault }
+                Self::Run { equity: finished.totals.equity_end, status, fault }
             }
             Ok(RequestOutcome::Refused(fault)) => {
                 nothing(error_code::STRATEGY_INIT_FAILED, fault.to_string())
@@ -399,12 +453,13 @@ impl Core {
 }
 
 /// How orders are filled, and what is said of lots and price steps.
-fn execution(
+pub(crate) fn execution(
     config: Option<&ExecutionConfig>,
+    default: Preset,
 ) -> Result<(Preset, ExecutionModel, InstrumentChoices), Refusal> {
     let mut choices = InstrumentChoices::default();
     let Some(config) = config else {
-        return Ok((Preset::Strict, Preset::Strict.model(), choices));
+        return Ok((default, default.model(), choices));
     };
     let wrong = |field: &str, why: &dyn std::fmt::Display| invalid(format!("{field}: {why}"));
     let preset: Preset = config.model.parse().map_err(|why| wrong("MODEL", &why))?;
@@ -475,6 +530,11 @@ impl RunDriver for ClientDriver<'_, '_> {
 impl Shared {
     /// The strategy has started: clients get the run's begin, once.
     pub(crate) fn begin_run(&self) {
+        self.begin_run_with(());
+    }
+
+    /// The same; `opening` is dropped before anything else can happen.
+    pub(crate) fn begin_run_with<T>(&self, opening: T) {
         let mut core = self.lock();
         if core.under_way == Some(UnderWay::Start) {
             core.under_way = None;
@@ -487,11 +547,12 @@ impl Shared {
         }
         let Core { hub, run: Some(run), .. } = &mut *core else { return };
         run.start(hub);
+        drop(opening);
     }
 }
 
 /// Sends clients the records of a run.
-struct ClientSink<'a> {
+pub(crate) struct ClientSink<'a> {
     shared: &'a Arc<Shared>,
     /// Trades, bars and events of orders since the last look at who is behind.
     since_look: u64,
@@ -501,7 +562,12 @@ struct ClientSink<'a> {
     beside_others: BTreeMap<ClientId, Duration>,
 }
 
-impl ClientSink<'_> {
+impl<'a> ClientSink<'a> {
+    pub(crate) fn new(shared: &'a Arc<Shared>) -> Self {
+        let (since_look, waited_for, beside_others) = (0, None, BTreeMap::new());
+        Self { shared, since_look, waited_for, beside_others }
+    }
+
     /// A run without pace waits for a client that reads slower than the run goes, so that it is not disconnected
     /// for that alone. It does not wait for a client that reads nothing. With more than one client it waits a few
     /// seconds in the whole run. A command ends the wait.
@@ -560,6 +626,9 @@ impl RunSink for ClientSink<'_> {
         let wall = self.shared.started.elapsed();
         if let Core { hub, run: Some(run), .. } = &mut *core {
             run.take(hub, record, wall);
+            if let (RunKind::Paper, Record::Fill(fill)) = (run.setup.kind, record) {
+                self.shared.notifier.tell(fill_notice(run, fill));
+            }
         }
         Ok(())
     }
@@ -578,7 +647,7 @@ impl RunSink for ClientSink<'_> {
 }
 
 /// A name for a run that sorts by its time: `20251123T094501250Z-1f3a9c2b`.
-fn run_id(now: domain::TsNanos) -> String {
+pub(crate) fn run_id(now: domain::TsNanos) -> String {
     let millis = now.millis() % 1_000;
     let digits = crate::utc(now).replace(['-', ':', 'Z'], "");
     let unique = Uuid::new_v4().simple().to_string();

@@ -193,6 +193,10 @@ pub struct EngineConfig {
     pub web_broker: Option<WebBroker>,
     /// The local broker's gateway; needed for live market data.
     pub local_broker: Option<LocalBroker>,
+    /// Whether a live engine runs strategies (specification 4, P81).
+    pub live_engine: bool,
+    /// The program that is started on what a person has to know, and its arguments; empty where there is none.
+    pub notify_command: Vec<String>,
 }
 
 /// Reads the line that starts the engine. When the input ends after it, `ended` is called: the program

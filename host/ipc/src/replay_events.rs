@@ -119,6 +119,9 @@ pub struct RunFault<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct EngineStopped<'a> {
+    /// The `request_id` of the command that stopped a live run; missing in a replay and without a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<Text<'a>>,
     /// Name of the run's strategy, as it was started.
     pub strategy_id: Text<'a>,
     /// Name of the run.

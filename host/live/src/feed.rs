@@ -289,16 +289,10 @@ impl State {
             let note = series.gap(print);
             return self.push(StreamStep::Note(note), came);
         }
-        let Some(quantity) = whole_shares(print.quantity).filter(|_| print.price > 0) else {
+        let Some(trade) = whole_trade(print, series.instrument) else {
             series.not_whole += 1;
             let note = series.of_parts();
             return self.note(note, came);
-        };
-        let trade = Trade {
-            ts_event: time_of(print),
-            instrument: series.instrument,
-            price: Price::from_units(print.price),
-            quantity,
         };
         match self.rows {
             FeedRows::Trades => {
@@ -380,6 +374,14 @@ impl Series {
             format!("LATE: {id} trades that came after their minute are in no bar: {late} so far")
         })
     }
+}
+
+/// A trade as strategies see it; none where it is no whole number of shares at a price.
+#[must_use]
+pub fn whole_trade(print: &TradePrint, instrument: InstrumentIx) -> Option<Trade> {
+    let quantity = whole_shares(print.quantity).filter(|_| print.price > 0)?;
+    let price = Price::from_units(print.price);
+    Some(Trade { ts_event: time_of(print), instrument, price, quantity })
 }
 
 fn time_of(print: &TradePrint) -> TsNanos {

@@ -4,20 +4,25 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use domain::market_update::{Board, MarketUpdate};
+use domain::InstrumentIx;
+use domain::market_update::{Board, MarketUpdate, Symbol};
+use live::feed::{MinuteBars, TakenIntoBar, whole_trade};
+use marketdata::MadeBar;
 use venues::Recipient;
 use venues::local_broker::{VENUE, VenueEvent};
 
 use crate::hub::{ClientId, Hub};
 use crate::limits::STREAM_HEADS_MAX;
 use crate::outbox::TradesHead;
-use crate::present::market::{EXCHANGE, depth_event, live_trade};
+use crate::present::market::{EXCHANGE, depth_event, live_bar, live_trade};
 use crate::session::Shared;
 
 /// What the trades of each symbol have in common, so that they are made once.
 #[derive(Debug, Default)]
 pub(super) struct Feed {
     heads: BTreeMap<String, Arc<TradesHead>>,
+    /// The minute that grows, of each symbol that a client wants (specification 4, P90).
+    bars: BTreeMap<Symbol, MinuteBars>,
 }
 
 impl Feed {
@@ -27,6 +32,7 @@ impl Feed {
         let symbol = update.board.symbol.as_str();
         // Only this thread changes who wants what, but for clients that leave.
         if !shared.lock().hub.is_wanted(symbol) {
+            self.bars.remove(&update.board.symbol);
             return;
         }
         let text = crate::hub::depth_text(&depth_event(&update.board));
@@ -35,6 +41,25 @@ impl Feed {
         let trade = trade.as_ref().map(|(head, row)| (head, row));
         let now = shared.started.elapsed();
         shared.lock().hub.publish_market(symbol, &text, trade, now);
+        // What a gap left out was traded in no known minute.
+        if let Some(trade) = update.trade.as_ref().filter(|trade| !trade.after_gap)
+            && let Some(trade) = whole_trade(trade, InstrumentIx(0))
+        {
+            let bars = self.bars.entry(update.board.symbol).or_default();
+            if let TakenIntoBar::Growing(Some(made)) = bars.take(&trade) {
+                send_bar(shared, symbol, &made);
+            }
+        }
+    }
+
+    /// Time goes on: minutes end without a trade after them.
+    pub(super) fn tick(&mut self, shared: &Shared) {
+        let now = domain::clock::wall_now();
+        for (symbol, bars) in &mut self.bars {
+            if let Some(made) = bars.clock(now) {
+                send_bar(shared, symbol.as_str(), &made);
+            }
+        }
     }
 
     fn head(&mut self, board: &Board) -> Arc<TradesHead> {
@@ -57,6 +82,13 @@ impl Feed {
         self.heads.insert(symbol.to_owned(), Arc::clone(&head));
         head
     }
+}
+
+/// Sends a minute bar that is final.
+fn send_bar(shared: &Shared, symbol: &str, made: &MadeBar) {
+    let instrument_id = format!("{symbol}.TSE");
+    let event = live_bar(symbol, &instrument_id, made);
+    shared.lock().hub.publish(symbol, &event, None);
 }
 
 /// Sends an event, after it has changed who subscribes which symbol.

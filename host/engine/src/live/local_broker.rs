@@ -8,11 +8,12 @@ use domain::gateway_mapping::GatewayMapping;
 use domain::{ReasonCode, Rejection};
 use ipc::{Dialect, OrderListFilter, VenueCapabilities};
 use keys::dialog::Dialog;
-use venues::OrderQuery;
 use venues::local_broker::config::Endpoint;
 use venues::local_broker::{
-    Command, ConfigError, LocalBrokerConfig, Output, REGISTER_MAX, Service, ServiceError, Setup,
+    Command, ConfigError, LocalBrokerConfig, Output, REGISTER_MAX, STRATEGY, Service, ServiceError,
+    Setup,
 };
+use venues::{OrderQuery, Recipient, RequestContext};
 
 use super::feed::{self, Feed};
 use super::load_dialect;
@@ -75,6 +76,12 @@ impl Gateway {
         let service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = service.as_ref().map(|service| service.command(to.venue_request(), command));
         taken.and_then(Result::ok).ok_or(())
+    }
+
+    /// Hands over a command of the live strategy; fails as [`Self::command`].
+    pub(super) fn strategy_command(&self, to: RequestContext, command: Command) -> Result<(), ()> {
+        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+        service.as_ref().and_then(|service| service.command(to, command).ok()).ok_or(())
     }
 
     /// A client is gone.
@@ -152,9 +159,21 @@ impl Gateway {
             }
             let Some(shared) = clients.upgrade() else { return };
             match output {
+                Output::Event(Recipient::Client(STRATEGY), event) => {
+                    shared.live.strategy.answer(event);
+                }
                 Output::Event(to, event) => feed::send(&mut shared.lock().hub, to, event),
-                Output::Market(update) => feed.market(&shared, update),
+                Output::Market(update) => {
+                    shared.live.strategy.update(update);
+                    feed.market(&shared, update);
+                }
                 Output::MarketPause => shared.lock().hub.wake_writers(),
+                Output::Streaming(is_streaming) => {
+                    if shared.live.strategy.streaming(is_streaming) {
+                        shared.market_data_lost();
+                    }
+                }
+                Output::Tick => feed.tick(&shared),
             }
         });
         let service = service.map_err(|error| match error {

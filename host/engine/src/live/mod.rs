@@ -5,6 +5,7 @@ mod desk_command;
 mod feed;
 mod local_broker;
 mod recording;
+mod strategy;
 mod web_broker;
 
 use std::borrow::Cow;
@@ -24,6 +25,7 @@ use crate::session::{CommandContext, Shared};
 use crate::startup::{EngineConfig, StartError};
 
 use local_broker::Gateway;
+use strategy::StrategyFeed;
 use web_broker::OrderDesk;
 
 pub use local_broker::LocalBroker;
@@ -36,6 +38,8 @@ pub use web_broker::WebBroker;
 pub(crate) struct Venues {
     web_broker: OnceLock<OrderDesk>,
     local_broker: OnceLock<Gateway>,
+    /// The way of market data to the live strategy.
+    strategy: StrategyFeed,
 }
 
 /// One of them.
@@ -246,6 +250,7 @@ pub(super) mod tests {
         GatewayBoard, GatewayDescription, GatewayErrorKind, GatewayMapping, GatewayRefusal,
     };
     use domain::order_mapping::Mapped;
+    use live::notify::Notifier;
     use sandbox::Limits;
     use tempfile::TempDir;
     use trader::Strategies;
@@ -275,8 +280,10 @@ pub(super) mod tests {
             limits: Limits::default(),
             web_broker: None,
             local_broker: None,
+            live_engine: true,
+            notify_command: Vec::new(),
         };
-        Arc::new(Shared::new(config, CancellationToken::new()))
+        Arc::new(Shared::new(config, Notifier::default(), CancellationToken::new()))
     }
 
     struct NoDialect(GatewayDescription);

@@ -5,8 +5,8 @@ use domain::market_update::{AggressorSide, Board, Level, SideRule, TimeSource, T
 use domain::time::NANOS_PER_MINUTE;
 use domain::{Quantity, TsNanos};
 use ipc::{
-    BookLevel, Decimal, DepthSnapshot, Event, Kline, KlineInterval, Subscribed, Text, TickerInfo,
-    TimestampSource, TradeRow, TradeSide, Trades, Unsubscribed,
+    BookLevel, Decimal, DepthSnapshot, Event, Kline, KlineInterval, KlineUpdate, Subscribed, Text,
+    TickerInfo, TimestampSource, TradeRow, TradeSide, Trades, Unsubscribed,
 };
 use marketdata::MadeBar;
 use venues::local_broker::VENUE;
@@ -148,6 +148,17 @@ pub(crate) const fn interval(granularity: BarGranularity) -> KlineInterval {
 pub(crate) fn made_bar(made: &MadeBar, is_final: bool) -> Kline {
     let turnover = i64::try_from(made.turnover).ok().map(Decimal::from_units);
     kline(&made.bar, turnover, is_final)
+}
+
+/// A final minute bar of the live market.
+pub(crate) fn live_bar<'a>(symbol: &'a str, instrument_id: &'a str, made: &MadeBar) -> Event<'a> {
+    Event::KlineUpdate(KlineUpdate {
+        venue: text(VENUE),
+        ticker: text(symbol),
+        instrument_id: text(instrument_id),
+        interval: KlineInterval::Minute,
+        klines: vec![made_bar(made, true)],
+    })
 }
 
 /// A bar of a file, which does not have the value of its trades.

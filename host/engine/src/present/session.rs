@@ -9,25 +9,25 @@ use domain::{
 };
 use exchange::{ExecutionModel, Preset, SameDayRoundTrips};
 use ipc::{
-    CancelAllResult, Capabilities, Challenge, ClientConnected, EngineBusy, EngineError, EngineMode,
-    EngineStarted, EngineStopped, Error, Event, ExecutionConfig, ExecutionMarker, Kline,
-    KlineInterval, KlineUpdate, LastRun, LoadedInstrument, Multiplier, OrderContext,
-    OrderListUpdated, OrderRecordWire, Pong, PositionClosed, PositionOpened, PositionRow,
-    PositionsUpdated, Progress, ProgressKind, Ready, ReplayBuyingPower, ReplayDataLoaded,
-    ReplaySpeedChanged, ReplayStopped, RunFault, SCHEMA_MAJOR, SCHEMA_MINOR, Session, SessionState,
-    StrategyEngineCapabilities, StrategySignal, SubmitOrderResult, SubmitOutcome, SubmittedOrder,
-    Text,
+    BuyingPowerUpdated, CancelAllResult, Capabilities, Challenge, ClientConnected, EngineBusy,
+    EngineError, EngineMode, EngineStarted, EngineStopped, Error, Event, ExecutionConfig,
+    ExecutionMarker, Kline, KlineInterval, KlineUpdate, LastRun, LoadedInstrument, Multiplier,
+    OrderContext, OrderListUpdated, OrderRecordWire, Pong, PositionClosed, PositionOpened,
+    PositionRow, PositionsUpdated, Progress, ProgressKind, Ready, ReplayBuyingPower,
+    ReplayDataLoaded, ReplaySpeedChanged, ReplayStopped, RunFault, SCHEMA_MAJOR, SCHEMA_MINOR,
+    Session, SessionState, StrategyEngineCapabilities, StrategySignal, SubmitOrderResult,
+    SubmitOutcome, SubmittedOrder, Text,
 };
 use replay::instruments::InstrumentChoices;
 use results::rows::{FillRow, PositionEvent};
 
 use super::orders::of_command;
 use super::{market, optional, text};
+use crate::VENUE;
 use crate::ledger::{PositionAverages, average_cost, midnight};
 use crate::limits::LIST_ROWS_MAX;
-use crate::run::{Market, Run};
+use crate::run::{Market, Run, RunKind};
 use crate::session::{CommandContext, Core, EndedRun, Loaded, Shared};
-use crate::{ACCOUNT, VENUE};
 
 /// The first message of a connection.
 pub(crate) fn challenge(server_nonce: &str) -> Event<'_> {
@@ -47,7 +47,10 @@ pub(crate) fn ready(shared: &Shared, proof: String, session_state: SessionState)
         engine_version: env!("CARGO_PKG_VERSION").into(),
         engine_session_id: shared.engine_session_id.clone().into(),
         capabilities: Capabilities {
-            strategy_engine: StrategyEngineCapabilities { live: false, replay },
+            strategy_engine: StrategyEngineCapabilities {
+                live: !replay && shared.config.live_engine,
+                replay,
+            },
         },
         venue_capabilities: shared.live.capabilities(),
         dialects: shared.live.dialects(),
@@ -164,16 +167,18 @@ pub(crate) fn progress<'a>(
 pub(crate) fn session<'a>(core: &'a Core, to: &CommandContext<'a>) -> Event<'a> {
     let run = core.run.as_ref();
     let live = run.filter(|_| core.is_live());
-    let money = |amount: fn(&Run) -> Money| run.map(|run| amount(run).into());
+    // A live run has a profit or loss and no account (P108).
+    let replay = run.filter(|run| run.setup.kind == RunKind::Replay);
+    let money = |amount: fn(&Run) -> Money| replay.map(|run| amount(run).into());
     let cash = money(Run::cash);
     Event::Session(Box::new(Session {
         request_id: answered(to),
         state: core.state(),
         run_id: live.map(|run| text(&run.setup.run_id)),
         strategy_id: live.map(|run| text(&run.setup.strategy_id)),
-        account_id: live.map(|_| ACCOUNT.into()),
+        account_id: live.map(|run| run.setup.kind.account().into()),
         instruments: core.loaded.iter().map(loaded_instrument).collect(),
-        multiplier: live.map(|run| run.setup.multiplier),
+        multiplier: live.filter(|_| replay.is_some()).map(|run| run.setup.multiplier),
         ts_event_ms: run.map(|run| run.now.millis()),
         rows_done: run.map_or(0, |run| run.rows_done),
         rows_total: run.map_or(0, |run| run.setup.rows_total),
@@ -255,7 +260,7 @@ fn last_bars(run: &Run) -> Vec<KlineUpdate<'_>> {
 
 fn kline_update(market: &Market, interval: KlineInterval, klines: Vec<Kline>) -> KlineUpdate<'_> {
     KlineUpdate {
-        venue: VENUE.into(),
+        venue: text(&market.head.venue),
         ticker: text(&market.head.ticker),
         instrument_id: text(&market.instrument_id),
         interval,
@@ -273,7 +278,7 @@ pub(crate) fn run_started(run: &Run, execution: ExecutionConfig) -> Event<'_> {
     Event::EngineStarted(EngineStarted {
         request_id: Some(text(&run.setup.request.request_id)),
         strategy_id: text(&run.setup.strategy_id),
-        account_id: ACCOUNT.into(),
+        account_id: run.setup.kind.account().into(),
         run_id: text(&run.setup.run_id),
         multiplier: run.setup.multiplier,
         execution,
@@ -314,8 +319,13 @@ pub(crate) fn run_stopped<'a>(request_id: &'a str, ended: &'a EndedRun) -> Event
 }
 
 /// The last event of a run.
-pub(crate) fn run_ended<'a>(run: &'a Run, ended: &'a EndedRun) -> Event<'a> {
+pub(crate) fn run_ended<'a>(
+    run: &'a Run,
+    ended: &'a EndedRun,
+    request_id: Option<&'a str>,
+) -> Event<'a> {
     Event::EngineStopped(EngineStopped {
+        request_id: request_id.map(text),
         strategy_id: text(&run.setup.strategy_id),
         run_id: text(&ended.run_id),
         final_equity: ended.final_equity.into(),
@@ -343,7 +353,7 @@ pub(crate) fn order_event<'a>(
         strategy_id: is_strategys.then(|| text(&run.setup.strategy_id)),
         instrument_id: Some(text(run.instrument(event.instrument))),
         order_side: Some(event.side),
-        ..of_command(request_id, Some(VENUE), Some(event.origin))
+        ..of_command(request_id, Some(run.setup.kind.venue()), Some(event.origin))
     };
     Event::of_order(event, context)
 }
@@ -470,7 +480,7 @@ pub(crate) fn position_opened<'a>(
     let PositionAverages { shares, open, .. } = market.life.averages();
     Event::PositionOpened(PositionOpened {
         strategy_id: text(&run.setup.strategy_id),
-        venue: VENUE.into(),
+        venue: run.setup.kind.venue().into(),
         instrument_id: text(&market.instrument_id),
         position_id: market.position_id().into(),
         side: event.entry_side,
@@ -491,7 +501,7 @@ pub(crate) fn position_closed<'a>(
 ) -> Event<'a> {
     Event::PositionClosed(PositionClosed {
         strategy_id: text(&run.setup.strategy_id),
-        venue: VENUE.into(),
+        venue: run.setup.kind.venue().into(),
         instrument_id: text(&market.instrument_id),
         position_id: market.position_id().into(),
         side: OrderSide::Buy,
@@ -504,10 +514,20 @@ pub(crate) fn position_closed<'a>(
 }
 
 pub(crate) fn buying_power<'a>(run: &'a Run, request_id: Option<&'a str>) -> Event<'a> {
+    if run.setup.kind == RunKind::Paper {
+        return Event::BuyingPowerUpdated(BuyingPowerUpdated {
+            request_id: request_id.map(text),
+            venue: run.setup.kind.venue().into(),
+            cash_available: Some(run.cash().into()),
+            cash_shortfall: None,
+            credit_available: None,
+            ts_ms: run.now.millis(),
+        });
+    }
     Event::ReplayBuyingPower(ReplayBuyingPower {
         request_id: request_id.map(text),
         strategy_id: text(&run.setup.strategy_id),
-        venue: VENUE.into(),
+        venue: run.setup.kind.venue().into(),
         cash: run.cash().into(),
         buying_power: run.cash().into(),
         equity: run.equity().into(),
@@ -518,7 +538,7 @@ pub(crate) fn buying_power<'a>(run: &'a Run, request_id: Option<&'a str>) -> Eve
 pub(crate) fn positions<'a>(run: &'a Run, request_id: Option<&'a str>) -> Event<'a> {
     Event::PositionsUpdated(PositionsUpdated {
         request_id: request_id.map(text),
-        venue: VENUE.into(),
+        venue: run.setup.kind.venue().into(),
         positions: position_rows(run),
         ts_ms: run.now.millis(),
     })
@@ -526,20 +546,15 @@ pub(crate) fn positions<'a>(run: &'a Run, request_id: Option<&'a str>) -> Event<
 
 fn position_rows(run: &Run) -> Vec<PositionRow<'_>> {
     let held = run.markets.iter().zip(run.account.positions());
-    held.filter_map(|(market, held)| position(&market.instrument_id, held, market.last_price))
-        .collect()
+    held.filter_map(|(market, held)| position(market, held)).collect()
 }
 
 /// What is held of an instrument; none where nothing is.
-fn position<'a>(
-    instrument_id: &'a str,
-    held: &Position,
-    last_price: Option<Price>,
-) -> Option<PositionRow<'a>> {
+fn position<'a>(market: &'a Market, held: &Position) -> Option<PositionRow<'a>> {
     let shares = u64::try_from(held.quantity).ok().filter(|shares| *shares > 0)?;
-    let value = last_price.map(|price| Money::from_units(price.units() * held.quantity));
+    let value = market.last_price.map(|price| Money::from_units(price.units() * held.quantity));
     Some(PositionRow {
-        instrument_id: text(instrument_id),
+        instrument_id: text(&market.instrument_id),
         qty: Quantity::new(shares).into(),
         avg_open_price: Some(average_cost(held).into()),
         market_value: value.map(Into::into),
@@ -547,6 +562,6 @@ fn position<'a>(
         side: OrderSide::Buy,
         position_type: "cash".into(),
         tategyoku_id: None,
-        venue: VENUE.into(),
+        venue: text(&market.head.venue),
     })
 }

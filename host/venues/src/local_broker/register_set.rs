@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::local_broker::{REGISTER_MAX, STRATEGY};
 use crate::local_broker::keys::TOKYO;
 use crate::local_broker::limits::{LISTED_MAX, REGISTER_BATCH_MAX, RELEASED_MAX};
+use crate::local_broker::{REGISTER_MAX, STRATEGY};
 
 /// The result of a client's wish for a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

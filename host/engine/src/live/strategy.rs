@@ -1,0 +1,499 @@
+//! A strategy on the live market, on paper: from the command that starts it to its last event (specification 4, P81 to
+//! P89, P108 to P110, P115, P116, P119).
+//!
+//! A command is checked where it comes in, as far as that needs no waiting. A thread of its own does the rest in the
+//! order of P84: the venue's state, the strategy's file, its init, the registration of its instruments. Only what passes
+//! all of that becomes a run.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use domain::clock::{Stopwatch, wall_now};
+use domain::fault::{Fault, FaultKind};
+use domain::market_update::MarketUpdate;
+use domain::text::with_causes;
+use domain::{InstrumentId, Money, Quantity};
+use exchange::{ExecutionModel, Preset};
+use ipc::{
+    EngineStartConfig, Granularity, KlineInterval, Multiplier, RunEnd, StartEngine, error_code,
+};
+use live::feed::{FeedLimits, FeedObserver, FeedRows, FeedSender, Opening, feed};
+use live::notify::{Notice, NoticeKind};
+use live::paper::{PaperError, PaperOutcome, PaperRun};
+use replay::driver::BUYING_POWER_EVERY;
+use replay::instruments::InstrumentChoices;
+use replay::{RequestError, RunObserver};
+use results::RunStatus;
+use trader::OrderLimits;
+use venues::RequestContext as VenueRequest;
+use venues::local_broker::{Command, ErrorCode, STRATEGY, VenueEvent};
+
+use super::LOCAL_BROKER;
+use crate::ledger::RequestContext;
+use crate::limits::{REGISTRATION_TIME, VENUE_STATE_TIME};
+use crate::load::{Refusal, instruments, internal, invalid};
+use crate::present::session as present;
+use crate::run::{Run, RunControl, RunKind, RunSetup};
+use crate::session::{CommandContext, Shared, UnderWay};
+use crate::start::{ClientSink, End, RUNS, execution, run_id, strategy_file};
+
+/// How often the feed gets the engine's time.
+const CLOCK_EVERY: Duration = Duration::from_millis(250);
+
+/// The live strategy's end of the local broker's venue: the way of market data to it, and of the venue's answers.
+#[derive(Debug, Default)]
+pub(crate) struct StrategyFeed(Mutex<Ends>);
+
+#[derive(Debug, Default)]
+struct Ends {
+    /// There while a strategy runs or starts.
+    feed: Option<FeedSender>,
+    /// There while an answer of the venue is waited for.
+    answers: Option<Sender<VenueEvent>>,
+}
+
+impl StrategyFeed {
+    fn lock(&self) -> MutexGuard<'_, Ends> {
+        // Nothing is left half done under this lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the strategy what a frame says.
+    pub(super) fn update(&self, update: &MarketUpdate) {
+        if let Some(feed) = &self.lock().feed {
+            feed.update(update);
+        }
+    }
+
+    /// Takes an event that the venue sends to the strategy's subscription.
+    pub(super) fn answer(&self, event: &VenueEvent) {
+        if let Some(answers) = &self.lock().answers {
+            // Who has waited too long is gone.
+            let _ = answers.send(event.clone());
+        }
+    }
+
+    /// Notes whether the venue's stream brings market data. Says whether a strategy has just lost them.
+    pub(super) fn streaming(&self, is_streaming: bool) -> bool {
+        let ends = self.lock();
+        let Some(feed) = &ends.feed else { return false };
+        // It ends with the first frame (P115).
+        if !is_streaming {
+            feed.lost(true);
+        }
+        !is_streaming
+    }
+
+    fn set(&self, feed: Option<FeedSender>) {
+        self.lock().feed = feed;
+    }
+
+    fn answers(&self) -> Receiver<VenueEvent> {
+        let (sender, receiver) = channel();
+        self.lock().answers = Some(sender);
+        receiver
+    }
+}
+
+/// The run that a command wants.
+struct Wanted {
+    strategy_id: String,
+    strategy: String,
+    parameters: BTreeMap<String, serde_json::Value>,
+    instruments: Vec<InstrumentId>,
+    rows: FeedRows,
+    cash: Money,
+    model: ExecutionModel,
+    preset: Preset,
+    choices: InstrumentChoices,
+    orders: OrderLimits,
+}
+
+impl Wanted {
+    /// Reads a command's configuration (specification 4, P82, P83, P119).
+    fn read(strategy_id: &str, config: &EngineStartConfig) -> Result<Self, Refusal> {
+        let is_past = [
+            ("START_DATE", config.start_date.is_some()),
+            ("END_DATE", config.end_date.is_some()),
+            ("MULTIPLIER", config.multiplier.is_some()),
+        ];
+        if let Some((field, _)) = is_past.into_iter().find(|(_, is_given)| *is_given) {
+            return Err(invalid(format!("{field}: a live run has none; leave it out")));
+        }
+        let strategy = strategy_file(config)?;
+        let instruments = instruments(&config.instrument_id, config.instrument_ids.as_deref())?;
+        let rows = match config.granularity {
+            None | Some(Granularity::Trade) => FeedRows::Trades,
+            Some(Granularity::Minute) => FeedRows::Minutes,
+            Some(Granularity::Daily) => {
+                let text = "GRANULARITY: a live run gives Trade or Minute, not Daily";
+                return Err(invalid(text));
+            }
+        };
+        let at_least_one = |field: &str, value: Option<u64>| match value {
+            Some(0) => Err(invalid(format!("{field}: it is 0; it must be at least 1"))),
+            value => Ok(value),
+        };
+        let needed = |field: &str, value| {
+            at_least_one(field, value)?.ok_or_else(|| {
+                invalid(format!("{field}: a live run needs this limit of each order"))
+            })
+        };
+        let yen = |field: &str, value: u64| {
+            let yen = i64::try_from(value).ok().filter(|yen| *yen <= i64::MAX / 10_000);
+            yen.map(Money::from_yen).ok_or_else(|| invalid(format!("{field}: {value} is too much")))
+        };
+        let count = |field: &str, value| {
+            let value = at_least_one(field, value)?;
+            Ok(value.map(|value| u32::try_from(value).unwrap_or(u32::MAX)))
+        };
+        let max_qty = Quantity::new(needed("MAX_QTY", config.max_qty)?);
+        let notional = needed("MAX_NOTIONAL_JPY", config.max_notional_jpy)?;
+        let orders = OrderLimits {
+            max_qty: Some(max_qty),
+            max_notional: Some(yen("MAX_NOTIONAL_JPY", notional)?),
+            max_orders_per_minute: count("MAX_ORDERS_PER_MINUTE", config.max_orders_per_minute)?,
+            max_open_orders: count("MAX_OPEN_ORDERS", config.max_open_orders)?,
+            max_daily_loss: at_least_one("MAX_DAILY_LOSS_JPY", config.max_daily_loss_jpy)?
+                .map(|value| yen("MAX_DAILY_LOSS_JPY", value))
+                .transpose()?,
+            max_position_qty: at_least_one("MAX_POSITION_QTY", config.max_position_qty)?
+                .map(Quantity::new),
+        };
+        let cash = config.initial_cash.ok_or_else(|| {
+            invalid("INITIAL_CASH: a paper run needs it: money at the start in yen")
+        })?;
+        let cash = Money::from(cash);
+        if cash <= Money::ZERO {
+            return Err(invalid(format!("INITIAL_CASH: {cash} yen; it must be more than 0")));
+        }
+        let (preset, model, choices) = execution(config.execution.as_ref(), Preset::Realistic)?;
+        Ok(Self {
+            strategy_id: strategy_id.to_owned(),
+            strategy,
+            parameters: config
+                .strategy_init_kwargs
+                .clone()
+                .unwrap_or_default()
+                .into_iter()
+                .collect(),
+            instruments,
+            rows,
+            cash,
+            model,
+            preset,
+            choices,
+            orders,
+        })
+    }
+}
+
+impl Shared {
+    /// Starts a live run. The first check that fails gives the refusal (specification 4, P84).
+    pub(crate) fn start_live(self: &Arc<Self>, to: &CommandContext<'_>, start: &StartEngine) {
+        let (id, config) = (&start.strategy_id, &start.config);
+        let mut core = self.lock();
+        let unavailable = if !self.config.live_engine {
+            Some("this engine runs no strategies; set live_engine = true in [engine]")
+        } else if config.paper != Some(true) {
+            Some(
+                "strategies send no orders to a broker in this version; start the strategy on paper \
+                 with paper: true",
+            )
+        } else {
+            None
+        };
+        if let Some(text) = unavailable {
+            return core.engine_error(to, error_code::LIVE_ENGINE_UNAVAILABLE, text, Some(id));
+        }
+        let wanted = match Wanted::read(id, config) {
+            Ok(wanted) => wanted,
+            Err((code, why)) => return core.error(to, code, &why),
+        };
+        if let Some(reason) = core.not_free() {
+            return core.busy(to, reason);
+        }
+        core.under_way = Some(UnderWay::Start);
+        drop(core);
+        let (shared, request) = (Arc::clone(self), to.request());
+        let run_id = run_id(wall_now());
+        let run_dir = self.config.cache_dir.join(RUNS).join(&run_id);
+        thread::spawn(move || {
+            let run = AssertUnwindSafe(|| shared.paper_run(&request, wanted, &run_id));
+            let end = catch_unwind(run).unwrap_or_else(|_| End::nothing(internal()));
+            shared.live.strategy.set(None);
+            shared.live.unsubscribe_strategy();
+            shared.ended(&request, &end, (run_id, run_dir));
+        });
+    }
+
+    /// The run from its begin to its end.
+    fn paper_run(self: &Arc<Self>, request: &RequestContext, wanted: Wanted, run_id: &str) -> End {
+        if let Err(refusal) = self.live.check_market_data() {
+            return End::nothing(refusal);
+        }
+        let config = &self.config;
+        let run = PaperRun {
+            run_id: run_id.to_owned(),
+            strategy_id: wanted.strategy_id.clone(),
+            strategy: wanted.strategy,
+            strategies: config.strategies.clone(),
+            parameters: wanted.parameters,
+            instruments: wanted.instruments.clone(),
+            data: config.data.clone(),
+            choices: wanted.choices.clone(),
+            rows: wanted.rows,
+            first: wall_now().jst_date(),
+            cash: wanted.cash,
+            model: wanted.model,
+            limits: config.limits,
+            orders: wanted.orders,
+            folder: config.cache_dir.join(RUNS).join(run_id),
+        };
+        let ready = match run.prepare(&mut UntilShutdown(Arc::clone(self))) {
+            Ok(ready) => ready,
+            Err(error) => return not_prepared(&error),
+        };
+        let refusal = Arc::new(Mutex::new(None));
+        let observer = Observer {
+            shared: Arc::clone(self),
+            strategy_id: wanted.strategy_id.clone(),
+            instruments: wanted.instruments.clone(),
+            refusal: Arc::clone(&refusal),
+        };
+        let limits = FeedLimits::default();
+        let (sender, mut source) =
+            feed(&wanted.instruments, wanted.rows, limits, Box::new(observer));
+        self.live.strategy.set(Some(sender.clone()));
+        let lots = ready.options().instruments.iter().map(|instrument| instrument.lot).collect();
+        let today = wall_now().jst_date();
+        let mut run = Run::new(RunSetup {
+            kind: RunKind::Paper,
+            lots,
+            run_id: run_id.to_owned(),
+            strategy_id: wanted.strategy_id,
+            request: request.clone(),
+            multiplier: Multiplier::Times(1),
+            instruments: wanted.instruments.iter().map(ToString::to_string).collect(),
+            dates: (today, today),
+            cash: wanted.cash,
+            rows_total: 0,
+            interval: KlineInterval::Minute,
+            control: RunControl::Live(sender.clone()),
+        });
+        run.execution =
+            Some(present::execution_config(wanted.preset, &wanted.model, &wanted.choices));
+        run.now = wall_now();
+        self.lock().run = Some(run);
+        let clock = EngineClock::start(sender);
+        let outcome = ready.run(&mut source, &mut ClientSink::new(self));
+        drop(clock);
+        let refusal = refusal.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match refusal {
+            // It has begun nothing, so nothing is left behind.
+            Some(refusal) => {
+                let folder = config.cache_dir.join(RUNS).join(run_id);
+                if let Err(error) = std::fs::remove_dir_all(&folder) {
+                    tracing::warn!(%error, folder = %folder.display(), "cannot remove a run that did not begin");
+                }
+                End::nothing(refusal)
+            }
+            None => ended(outcome),
+        }
+    }
+}
+
+/// How a run ended that came so far.
+fn ended(outcome: Result<PaperOutcome, PaperError>) -> End {
+    match outcome {
+        Ok(PaperOutcome::Ended(run)) => {
+            let (status, fault) = match &run.totals.status {
+                RunStatus::Completed | RunStatus::Interrupted => (RunEnd::Stopped, None),
+                RunStatus::Failed(fault) => {
+                    (RunEnd::Fault, Some((error_code::STRATEGY_FAULT, live_fault(fault))))
+                }
+            };
+            End::Run { equity: run.totals.equity_end, status, fault }
+        }
+        Ok(PaperOutcome::Refused(fault)) => {
+            End::nothing((error_code::STRATEGY_INIT_FAILED, fault.to_string()))
+        }
+        Err(error) => End::nothing((error_code::RESULTS_FAILED, with_causes(&error))),
+    }
+}
+
+/// A fault in words; what is the host's begins with its name (P112, P116).
+fn live_fault(fault: &Fault) -> String {
+    match &fault.kind {
+        kind @ (FaultKind::TooSlow(_) | FaultKind::Journal(_)) => kind.to_string(),
+        _ => fault.to_string(),
+    }
+}
+
+fn not_prepared(error: &RequestError) -> End {
+    let code = match error {
+        RequestError::Strategy(_) | RequestError::Sandbox(_) | RequestError::Stopped => {
+            error_code::STRATEGY_LOAD_FAILED
+        }
+        RequestError::Options(_) => error_code::VALIDATION_ERROR,
+        _ => error_code::DATA_UNREADABLE,
+    };
+    End::nothing((code, with_causes(error)))
+}
+
+/// Ends the loading of a strategy with the engine.
+struct UntilShutdown(Arc<Shared>);
+
+impl RunObserver for UntilShutdown {
+    fn is_cancelled(&self) -> bool {
+        self.0.shutdown.is_cancelled()
+    }
+}
+
+/// What the strategy's thread has the engine do.
+struct Observer {
+    shared: Arc<Shared>,
+    strategy_id: String,
+    instruments: Vec<InstrumentId>,
+    /// Why the run does not begin.
+    refusal: Arc<Mutex<Option<Refusal>>>,
+}
+
+impl FeedObserver for Observer {
+    fn ready(&mut self, opening: Opening) {
+        match self.shared.live.subscribe_strategy(&self.instruments) {
+            Ok(()) => self.shared.begin_run_with(opening),
+            Err(refusal) => {
+                *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal);
+                if let Some(feed) = &self.shared.live.strategy.lock().feed {
+                    feed.stop();
+                }
+            }
+        }
+    }
+
+    fn slow(&mut self, is_slow: bool) {
+        if is_slow {
+            let text = "events wait more than 2 s for the strategy; after 10 s its run ends";
+            self.shared.strategy_error(error_code::STRATEGY_SLOW, text);
+            tracing::warn!(strategy_id = self.strategy_id, "a live strategy is slow");
+        }
+    }
+}
+
+impl Shared {
+    /// Sends clients what is wrong with the strategy that runs.
+    pub(super) fn strategy_error(&self, code: &str, text: &str) {
+        let mut core = self.lock();
+        if !core.is_live() {
+            return;
+        }
+        let Some(id) = core.run.as_ref().map(|run| run.setup.strategy_id.clone()) else { return };
+        core.hub.broadcast(&present::engine_error(None, code, text, Some(&id)));
+    }
+
+    /// Market data are lost (specification 4, P115).
+    pub(super) fn market_data_lost(&self) {
+        let text = "the local broker's stream is down; the strategy gets no trades and buys nothing \
+                    until it is back";
+        self.strategy_error(error_code::MARKET_DATA_LOST, text);
+        self.notice(NoticeKind::MarketDataLost, text);
+    }
+
+    /// Has the user's program told something of the run.
+    pub(crate) fn notice(&self, kind: NoticeKind, message: &str) {
+        let strategy_id = self.lock().run.as_ref().map(|run| run.setup.strategy_id.clone());
+        let (ts, message, fill) = (wall_now(), message.to_owned(), None);
+        self.notifier.tell(Notice { kind, ts, strategy_id, message, fill });
+    }
+}
+
+impl super::Venues {
+    /// The local broker can bring market data (specification 4, P84).
+    fn check_market_data(&self) -> Result<(), Refusal> {
+        let not_ready =
+            |why: String| (error_code::VENUE_NOT_READY, format!("{LOCAL_BROKER}: {why}"));
+        let Some(gateway) = self.local_broker.get() else {
+            let why = "this engine has no such venue; start it with one, see `kumiki help serve`";
+            return Err(not_ready(why.to_owned()));
+        };
+        let answers = self.strategy.answers();
+        let to = VenueRequest { client: STRATEGY, request_id: "state".to_owned() };
+        if gateway.strategy_command(to, Command::ReadState).is_err() {
+            return Err(not_ready("it takes no commands; try again".to_owned()));
+        }
+        match answers.recv_timeout(VENUE_STATE_TIME) {
+            Ok(VenueEvent::State { state, .. }) if state.is_ready() => Ok(()),
+            Ok(VenueEvent::State { state, code, .. }) => {
+                let code = code.map_or(String::new(), |code| format!(" ({code})"));
+                Err(not_ready(format!(
+                    "it is {state:?}{code}; log in first with RequestVenueLogin"
+                )))
+            }
+            _ => Err(not_ready("it does not answer; try again".to_owned())),
+        }
+    }
+
+    /// Registers the strategy's instruments, as one more subscriber (specification 4, P89).
+    fn subscribe_strategy(&self, instruments: &[InstrumentId]) -> Result<(), Refusal> {
+        let not_ready = |why: &str| (error_code::VENUE_NOT_READY, format!("{LOCAL_BROKER}: {why}"));
+        let Some(gateway) = self.local_broker.get() else { return Err(not_ready("it has ended")) };
+        let answers = self.strategy.answers();
+        for id in instruments {
+            let request_id = id.to_string();
+            let to = VenueRequest { client: STRATEGY, request_id };
+            if gateway.strategy_command(to, Command::Subscribe(id.symbol().to_owned())).is_err() {
+                return Err(not_ready("it takes no commands; try again"));
+            }
+        }
+        let watch = Stopwatch::start();
+        let mut left = instruments.len();
+        while left > 0 {
+            match answers.recv_timeout(REGISTRATION_TIME.saturating_sub(watch.elapsed())) {
+                Ok(VenueEvent::Subscribed { .. }) => left -= 1,
+                Ok(VenueEvent::Error { code: ErrorCode::RegisterFull, message, .. }) => {
+                    return Err((error_code::REGISTER_FULL, message));
+                }
+                Ok(VenueEvent::Error { request_id, message, .. }) => {
+                    let id = request_id.unwrap_or_default();
+                    return Err(not_ready(&format!("it does not register {id}: {message}")));
+                }
+                Ok(_) => {}
+                Err(_) => return Err(not_ready("it does not register the instruments; try again")),
+            }
+        }
+        Ok(())
+    }
+
+    /// The strategy wants no market data any more.
+    fn unsubscribe_strategy(&self) {
+        self.strategy.lock().answers = None;
+        if let Some(gateway) = self.local_broker.get() {
+            gateway.client_left(crate::hub::ClientId::of(STRATEGY));
+        }
+    }
+}
+
+/// Gives a feed the engine's time, and has cash and equity reported each second, until it is dropped.
+struct EngineClock(#[expect(dead_code, reason = "its end stops the thread")] Sender<()>);
+
+impl EngineClock {
+    fn start(feed: FeedSender) -> Self {
+        let (sender, ended) = channel::<()>();
+        thread::spawn(move || {
+            let mut reported = Stopwatch::start();
+            while ended.recv_timeout(CLOCK_EVERY) == Err(RecvTimeoutError::Timeout) {
+                feed.clock(wall_now());
+                if reported.elapsed() >= BUYING_POWER_EVERY {
+                    reported = Stopwatch::start();
+                    feed.report_buying_power();
+                }
+            }
+        });
+        Self(sender)
+    }
+}
