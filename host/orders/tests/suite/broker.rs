@@ -6,7 +6,7 @@ use domain::order_mapping::{BrokerAnswer, BrokerOrder, BrokerRequest, Field, Fun
 use domain::{OrderSide, OrderStatus, Quantity, TimeInForce, TsNanos};
 use venues::web_broker::Answered;
 
-use crate::account::{Account, BALANCES, Balance, tell};
+use crate::account::{Account, BALANCES, Balance, balance_answer};
 use crate::dialect::{closes, funding, named, order, words};
 
 pub(crate) struct AtBroker {
@@ -74,7 +74,7 @@ pub(crate) fn refused(id: &str, why: &str) -> Answered {
 }
 
 impl Broker {
-    pub(crate) fn tell(&mut self, kind: &str, number: &str, more: Vec<Field>) {
+    pub(crate) fn notify(&mut self, kind: &str, number: &str, more: Vec<Field>) {
         let mut fields = vec![Field::new("kind", kind), Field::new("number", number)];
         fields.push(Field::new("event", self.notices.len().to_string()));
         fields.extend(more);
@@ -94,7 +94,7 @@ impl Broker {
         let has_bound = order.sells_shares() || order.funding == Funding::MarginRepay;
         if shares > order.filled && !(has_bound && shares > order.order.quantity.shares()) {
             order.order.quantity = Quantity::new(shares);
-            self.tell("updated", number, Vec::new());
+            self.notify("updated", number, Vec::new());
         }
     }
 
@@ -115,7 +115,7 @@ impl Broker {
         let made = AtBroker { order, status, filled: 0, by_desk, funding, closes, placed, fills };
         self.orders.insert(number.clone(), made);
         self.placed += u64::from(by_desk);
-        self.tell("accepted", &number, Vec::new());
+        self.notify("accepted", &number, Vec::new());
         number
     }
 
@@ -150,7 +150,7 @@ impl Broker {
             Field::new("quantity", shares.to_string()),
             Field::new("price", price),
         ];
-        self.tell("filled", number, more);
+        self.notify("filled", number, more);
     }
 
     pub(crate) fn end(&mut self, number: &str, status: OrderStatus) {
@@ -159,7 +159,7 @@ impl Broker {
         };
         order.status = status;
         let kind = if status == OrderStatus::Canceled { "canceled" } else { "expired" };
-        self.tell(kind, number, Vec::new());
+        self.notify(kind, number, Vec::new());
     }
 
     /// Executes a request.
@@ -197,7 +197,7 @@ impl Broker {
                         order.order.expire_date = Some(date);
                         order.order.time_in_force = TimeInForce::Gtd;
                     }
-                    self.tell("updated", &number, Vec::new());
+                    self.notify("updated", &number, Vec::new());
                     answer(id, "", vec![Field::new("number", number)])
                 }
                 None => refused(id, "ended"),
@@ -248,7 +248,7 @@ impl Broker {
             }
             _ if BALANCES.contains(&id) => {
                 let reported = self.balance(id);
-                let answered = tell(id, &reported, self.account.are_short);
+                let answered = balance_answer(id, &reported, self.account.are_short);
                 self.says = Some(reported);
                 answered
             }

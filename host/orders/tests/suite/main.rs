@@ -8,6 +8,9 @@ mod broker;
 mod cancel_all;
 mod claims;
 mod clocks;
+#[expect(dead_code, reason = "what is not for the order desk")]
+#[path = "../../../engine/src/command.rs"]
+mod command;
 mod crossings;
 mod days;
 #[path = "../../../engine/src/live/desk_command.rs"]
@@ -24,6 +27,7 @@ mod money;
 mod numbers;
 mod origins;
 mod pins;
+#[expect(dead_code, reason = "what is not for the order desk")]
 #[path = "../../../engine/src/present/orders.rs"]
 mod present;
 mod queue;
@@ -33,3 +37,14 @@ mod truth;
 mod venue;
 mod watch;
 mod world;
+
+use ipc::Text;
+
+/// As in the module above the engine's.
+fn text(text: &str) -> Text<'_> {
+    Text::Borrowed(text)
+}
+
+fn optional<T: AsRef<str>>(of: &Option<T>) -> Option<Text<'_>> {
+    of.as_ref().map(|of| Text::Borrowed(of.as_ref()))
+}

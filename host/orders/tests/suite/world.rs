@@ -19,7 +19,8 @@ use venues::web_broker::{Answered, CallFailure, Called, Masters};
 
 use crate::account::BALANCES;
 use crate::broker::Broker;
-use crate::desk_command::desk_command;
+use crate::command::{ClientCommand, VenueCommand};
+use crate::desk_command;
 use crate::dialect::PlainDialect;
 use crate::log::Log;
 use crate::present::desk_event;
@@ -231,7 +232,17 @@ impl World {
     /// Gives the desk a command as the engine decodes it.
     pub(crate) fn command(&mut self, context: RequestContext, command: Command) {
         let now = self.now();
-        let command = desk_command(command, self.desk.instruments()).unwrap();
+        let request_id = context.request_id.clone();
+        let command = match ClientCommand::from(command) {
+            ClientCommand::Venue(VenueCommand::Order(order)) => {
+                desk_command::order(order, self.desk.instruments())
+            }
+            ClientCommand::Venue(VenueCommand::Account(account)) => {
+                desk_command::account(account, Some(&request_id))
+            }
+            ClientCommand::Password(password) => desk_command::password(password),
+            other => panic!("{other:?} is not for the order desk"),
+        };
         self.desk.command(context, command, now);
         self.collect();
     }
