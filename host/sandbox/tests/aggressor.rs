@@ -8,17 +8,14 @@ use domain::strategy::StrategyRuntime;
 use domain::{Instrument, InstrumentIx, OrderSide, Price, Quantity, TickTable, TsNanos};
 use sandbox::{CallPath, Limits, Sandbox, SandboxConfig, StrategyInstance, StrategyModule};
 
-/// The strategy that notes the first answer.
-fn module(call_path: CallPath) -> Option<StrategyModule> {
+/// The strategy that notes the first answer, as `cargo xtask guests` builds it.
+fn module(call_path: CallPath) -> StrategyModule {
     let test = std::env::current_exe().unwrap();
     let release = test.ancestors().find(|folder| folder.ends_with("release")).unwrap();
     let component = release.join("test-guests/asks-aggressor.wasm");
-    if !component.is_file() {
-        eprintln!("skipped: {} is missing; run `cargo xtask guests`", component.display());
-        return None;
-    }
+    assert!(component.is_file(), "{} is missing", component.display());
     let config = SandboxConfig { call_path: Some(call_path), ..SandboxConfig::default() };
-    Some(Sandbox::new(config).unwrap().load(&component).unwrap())
+    Sandbox::new(config).unwrap().load(&component).unwrap()
 }
 
 fn started(module: &StrategyModule) -> StrategyInstance {
@@ -52,7 +49,7 @@ fn answer(module: &StrategyModule, side: Option<OrderSide>) -> String {
 #[test]
 fn p118_the_aggressor_of_one_trade_is_told() {
     for call_path in [CallPath::Direct, CallPath::General] {
-        let Some(module) = module(call_path) else { return };
+        let module = module(call_path);
         assert_eq!(answer(&module, Some(OrderSide::Buy)), "Buyer");
         assert_eq!(answer(&module, Some(OrderSide::Sell)), "Seller");
         assert_eq!(answer(&module, None), "NoAggressor");
@@ -66,7 +63,7 @@ fn p118_no_trade_of_a_larger_window_has_an_aggressor() {
     let rows =
         TradeColumns { ts_event: &times, instrument: &[0], price: &prices, quantity: &shares };
     for call_path in [CallPath::Direct, CallPath::General] {
-        let Some(module) = module(call_path) else { return };
+        let module = module(call_path);
         let mut instance = started(&module);
         instance.set_aggressor(Some(OrderSide::Buy));
         instance.advance(Window::Trades(rows), 1).unwrap();
