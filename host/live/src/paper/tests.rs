@@ -11,10 +11,12 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use replay::Unpaced;
 use replay::request::RequestOutcome;
+use replay::stream::StreamStep;
 use results::sink::TotalsOnly;
 use serde_json::json;
 
 use super::*;
+use crate::journal::reproduce;
 
 struct Nobody;
 
@@ -69,7 +71,7 @@ fn day(random: &mut Random, date: &str, price: &mut i64) -> Vec<Trade> {
                 ts_event,
                 instrument: InstrumentIx(0),
                 price: Price::from_yen(*price),
-                quantity: Quantity::new(100 * (1 + random.below(9))),
+                quantity: Quantity::new(1_000 * (1 + random.below(9))),
             });
             ts_event = ts_event.plus_nanos((1 + random.below(20)) * NANOS_PER_SECOND);
         }
@@ -164,6 +166,10 @@ fn p111_p119_p120_a_paper_run_leaves_what_a_replay_over_the_same_rows_does() {
         assert!(folder.join(format!("journal-{date}.jsonl")).is_file(), "{date}");
     }
     assert!(folder.join("report.html").is_file());
+    // P113: every decision comes out again.
+    let reproduced = reproduce(&folder, None, Some(&home.path().join("cache"))).unwrap();
+    assert!(reproduced.identical && !reproduced.torn, "{reproduced:?}");
+    assert!(reproduced.outputs > 40, "{} outputs", reproduced.outputs);
 
     days.iter().for_each(|(date, trades)| write_day(&data, date, trades));
     let out = home.path().join("replay");
