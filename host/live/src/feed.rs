@@ -122,6 +122,7 @@ pub fn feed(
             senders: 1,
             is_open: false,
             is_lost: false,
+            told_lost: false,
             wants_buying_power: false,
             is_stopped: false,
             has_overflowed: false,
@@ -168,8 +169,9 @@ struct State {
     ended_day: Option<u64>,
     senders: usize,
     is_open: bool,
-    /// Market data are lost now.
+    /// Market data are lost now, and whether the strategy's run knows that they are.
     is_lost: bool,
+    told_lost: bool,
     wants_buying_power: bool,
     /// The run is to stop, or has ended: nothing is taken any more.
     is_stopped: bool,
@@ -235,17 +237,27 @@ impl FeedSender {
         self.change(|state, _| state.wants_buying_power = true);
     }
 
+    /// Rows and notes that wait for the strategy.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.0.lock().waiting.len()
+    }
+
     /// Stops the run: the strategy gets no row any more (P86), also none that waits.
     pub fn stop(&self) {
         self.change(|state, _| state.stop());
     }
 
-    /// Changes the state, unless the run is over, and wakes the strategy's thread.
+    /// Changes the state, unless the run is over. Wakes the strategy's thread where there is something for it: most
+    /// frames tell of no trade.
     fn change(&self, change: impl FnOnce(&mut State, Stopwatch)) {
         let came = Stopwatch::start();
         let mut state = self.0.lock();
-        if !state.is_stopped {
-            change(&mut state, came);
+        if state.is_stopped {
+            return;
+        }
+        change(&mut state, came);
+        if state.has_news() {
             drop(state);
             self.0.changed.notify_one();
         }
@@ -272,6 +284,14 @@ impl Drop for FeedSender {
 }
 
 impl State {
+    /// Whether there is something for the strategy's thread.
+    fn has_news(&self) -> bool {
+        !self.waiting.is_empty()
+            || self.is_stopped
+            || self.is_lost != self.told_lost
+            || self.wants_buying_power
+    }
+
     fn stop(&mut self) {
         self.is_stopped = true;
         self.waiting = VecDeque::new();
@@ -404,4 +424,4 @@ impl std::fmt::Display for Shares {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -77,7 +77,7 @@ fn update(trade: TradePrint) -> MarketUpdate {
     MarketUpdate { board, trade: Some(trade), gap: false }
 }
 
-fn trade(symbol: &str, ms: u64, yen: i64, shares: i64) -> MarketUpdate {
+pub(crate) fn trade(symbol: &str, ms: u64, yen: i64, shares: i64) -> MarketUpdate {
     update(print(symbol, ms, yen, shares, SideRule::AtAsk))
 }
 
@@ -112,7 +112,7 @@ fn words(step: StreamStep) -> String {
 /// What comes, until the feed is stopped.
 fn all(sender: FeedSender, mut receiver: FeedReceiver) -> Vec<String> {
     // A stop goes before what waits.
-    let waiting = sender.0.lock().waiting.len();
+    let waiting = sender.waiting();
     let mut steps: Vec<String> = (0..waiting).map(|_| words(receiver.next())).collect();
     drop(sender);
     steps.push(words(receiver.next()));
@@ -188,9 +188,9 @@ fn p90_a_bar_comes_at_a_later_trade_or_3_seconds_after_its_end() {
     // The first trade of a later minute, of the same instrument.
     sender.update(&trade("7203", at(9, 1, 0), 2_405, 100));
     clock(9, 1, 2_999);
-    assert_eq!(sender.0.lock().waiting.len(), 1);
+    assert_eq!(sender.waiting(), 1);
     clock(9, 1, 3_000);
-    assert_eq!(sender.0.lock().waiting.len(), 2);
+    assert_eq!(sender.waiting(), 2);
     // After its bar was given a trade is in no bar; of an empty minute there is none.
     sender.update(&trade("6758", at(9, 0, 59_000), 3_333, 100));
     clock(9, 2, 3_000);
@@ -358,7 +358,7 @@ fn p117_holds_for_frames_in_any_order() {
             }
             sender.end_of_day();
             let mut newest = TsNanos::default();
-            let waiting = sender.0.lock().waiting.len();
+            let waiting = sender.waiting();
             for _ in 0..waiting {
                 let (ts, volume) = match receiver.next() {
                     StreamStep::Trade { trade, .. } => (trade.ts_event, trade.quantity.shares()),
