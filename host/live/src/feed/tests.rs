@@ -1,3 +1,5 @@
+//! Frames and what comes of them on the strategy's side, pin by pin.
+
 use std::thread;
 
 use domain::OrderSide;
