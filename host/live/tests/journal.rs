@@ -23,7 +23,7 @@ use domain::{
 };
 use exchange::ExecutionModel;
 use live::journal::{
-    Header, HostRecord, Input, JOURNAL_VERSION, JOURNAL_WAITING_BYTES_MAX, Journal, JournalError,
+    Header, HostRecord, JOURNAL_VERSION, JOURNAL_WAITING_BYTES_MAX, Journal, JournalError,
     JournalFile, JournalFiles, Journaled, JournaledStream, OutputKind, Record, RecordedLimits,
     ReproduceError, Row, RowKind, RunKind, STRATEGY_FILE, read, reproduce,
 };
@@ -568,7 +568,9 @@ fn p112_it_is_on_the_disk_within_a_second_and_is_left_alone_then() {
     let counted = Arc::clone(&syncs);
     let files = move |_| -> io::Result<Box<dyn JournalFile>> {
         let counted = Arc::clone(&counted);
-        let on_sync = move || drop(counted.fetch_add(1, Ordering::SeqCst));
+        let on_sync = move || {
+            counted.fetch_add(1, Ordering::SeqCst);
+        };
         Ok(Box::new(TestFile { on_write: |_: &[u8]| Ok(()), on_sync }))
     };
     let journal = Journal::create_in(Files(files), header("", "{}"), day(6)).unwrap();

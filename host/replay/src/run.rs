@@ -278,7 +278,7 @@ impl Run<'_> {
         self.session.prices.hand_to(&mut self.session.execution);
     }
 
-    /// A day of which nothing trades. It has no position of its own, where a command could be given again.
+    /// A day on which nothing trades. It has no position of its own, where a command could be given again.
     fn day_without_rows(&mut self, hours: TradingHours, is_last: bool) -> Result<(), Box<Fault>> {
         self.begin_day(hours, Some((&MarketDay::bars(Vec::new()), is_last)))?;
         if hours.is_one_session() {

@@ -18,6 +18,8 @@ use super::record::{Header, HostRecord, Record, Row};
 pub const JOURNAL_WAITING_BYTES_MAX: usize = 64 << 20;
 /// Bytes after which lines go into a new block: a block that grows is copied.
 const BLOCK_BYTES: usize = 64 << 10;
+/// Room of a new block, for the lines of a row.
+const LINES_BYTES: usize = 1 << 10;
 /// Time after which what was written is brought to the disk.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 /// Files of one day: a clock that goes back and forth makes several.
@@ -233,7 +235,7 @@ impl Journal {
             .back()
             .is_some_and(|block| block.day == day && block.lines.len() < BLOCK_BYTES);
         if !has_room {
-            state.blocks.push_back(Block { day, lines: Vec::with_capacity(BLOCK_BYTES) });
+            state.blocks.push_back(Block { day, lines: Vec::with_capacity(LINES_BYTES) });
         }
         let Some(block) = state.blocks.back_mut() else { return };
         for record in records {

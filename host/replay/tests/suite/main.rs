@@ -22,3 +22,5 @@ mod rules_retired;
 mod rules_round_trips;
 mod rules_sessions;
 mod rules_splits;
+mod stream;
+mod stream_orders;

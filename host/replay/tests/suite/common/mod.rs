@@ -1,5 +1,6 @@
 //! A scripted strategy and a market of a few trades, for tests of the rules.
 
+pub(crate) mod feed;
 pub(crate) mod folder;
 pub(crate) mod paced;
 
