@@ -37,6 +37,9 @@ pub const SLOW_FROM: Duration = Duration::from_secs(2);
 pub const IN_TIME_UP_TO: Duration = Duration::from_secs(1);
 /// An event that waits longer ends the run (P116).
 pub const TOO_SLOW_FROM: Duration = Duration::from_secs(10);
+/// A market whose times are farther from the engine's clock than this plays another time: a simulated one, in the
+/// evening. The engine's clock is taken to be as far from it then, so that minutes and days end as they should.
+pub const OTHER_TIME_FROM_NANOS: u64 = 60 * 1_000_000_000;
 /// So long after the close a day ends by the engine's clock (P119).
 pub const DAY_END_WAIT_NANOS: u64 = 5 * 60 * 1_000_000_000;
 
@@ -118,6 +121,7 @@ pub fn feed(
             series: series.collect(),
             waiting: VecDeque::new(),
             newest: None,
+            ahead: 0,
             ended_day: None,
             senders: 1,
             is_open: false,
@@ -165,6 +169,9 @@ struct State {
     waiting: VecDeque<Waiting>,
     /// The time of the newest row.
     newest: Option<TsNanos>,
+    /// Nanoseconds by which the engine's clock is ahead of a market that plays another time; else 0. See
+    /// [`OTHER_TIME_FROM_NANOS`].
+    ahead: i128,
     /// The last day that has ended, in days since 1970 in Japan.
     ended_day: Option<u64>,
     senders: usize,
@@ -216,6 +223,7 @@ impl FeedSender {
     /// (P119).
     pub fn clock(&self, now: TsNanos) {
         self.change(|state, came| {
+            let now = state.of_market(now);
             for place in 0..state.series.len() {
                 let made = state.series[place].minutes.clock(now);
                 state.give_bar(made, came);
@@ -314,6 +322,9 @@ impl State {
             let note = series.of_parts();
             return self.note(note, came);
         };
+        let ahead = i128::from(print.received.nanos()) - i128::from(time_of(print).nanos());
+        let is_other = ahead.unsigned_abs() > u128::from(OTHER_TIME_FROM_NANOS);
+        self.ahead = if is_other { ahead } else { 0 };
         let trade = Trade {
             ts_event: time_of(print),
             instrument: series.instrument,
@@ -341,6 +352,12 @@ impl State {
             bar.ts_event = self.risen(bar.ts_event);
             self.push(StreamStep::Bar(bar), came);
         }
+    }
+
+    /// The market's time at a time of the engine's clock.
+    fn of_market(&self, now: TsNanos) -> TsNanos {
+        let nanos = i128::from(now.nanos()) - self.ahead;
+        u64::try_from(nanos.max(0)).map_or(TsNanos::MAX, TsNanos::from_nanos)
     }
 
     /// The time that a row has for the strategy: never before the newest one (P117).
