@@ -294,7 +294,7 @@ pub struct Answer<'a> {
 }
 
 /// Whether there is none.
-fn is_empty<T: Clone>(list: &Cow<'_, [T]>) -> bool {
+fn is_empty<T>(list: &[T]) -> bool {
     list.is_empty()
 }
 

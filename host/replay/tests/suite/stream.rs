@@ -45,6 +45,8 @@ const AFTER: u32 = 10;
 #[derive(Debug, Clone)]
 struct Rows {
     instruments: usize,
+    /// Whether they are given as bars of a minute.
+    of_bars: bool,
     rows: Vec<(u32, Trade)>,
 }
 
@@ -60,16 +62,23 @@ fn trade(day: u32, second: f64, of: u16, price: i64, quantity: u64) -> Trade {
     }
 }
 
-/// Half seconds, so that some trades share an instant. With one instrument the close may be late (F6).
+/// Half seconds, so that some trades share an instant. Of one instrument the close may be late (F6). Of several no row
+/// is later than the close, because nobody knows then that the others have ended.
 fn rows() -> impl Strategy<Value = Rows> {
     let row = (0..3_usize, 0..TIMES.len(), 0..40_u32, -12..=12_i64, 1..12_u64, 0..3_u16);
-    (1..=3_usize, prop::collection::vec(row, 5..70), any::<bool>()).prop_map(
-        |(instruments, draws, is_late)| {
+    let kinds = (any::<bool>(), any::<bool>());
+    (1..=3_usize, prop::collection::vec(row, 5..70), kinds).prop_map(
+        |(instruments, draws, (is_late, of_bars))| {
             let mut rows: Vec<(u32, Trade)> = draws
                 .into_iter()
                 .map(|(day, time, step, ticks, lots, of)| {
                     let (from, to) = TIMES[time];
-                    let to = if is_late && instruments == 1 { to + 3.0 } else { to };
+                    let to = match instruments {
+                        1 if is_late => to + 3.0,
+                        // The bar of a trade at the close ends after it.
+                        2.. if of_bars => to.min(CLOSE - 1.0),
+                        _ => to,
+                    };
                     let second = (from + f64::from(step) * 0.5).min(to);
                     let of = of % instruments as u16;
                     let price = 10_000_000 + ticks * 5_000;
@@ -79,7 +88,7 @@ fn rows() -> impl Strategy<Value = Rows> {
             // The run has its first and its last day.
             rows.extend([DAYS[0], DAYS[2]].map(|day| (day, trade(day, 0.0, 0, 10_000_000, 500))));
             rows.sort_by_key(|(_, row)| (row.ts_event, row.instrument));
-            Rows { instruments, rows }
+            Rows { instruments, of_bars, rows }
         },
     )
 }
@@ -270,48 +279,42 @@ impl Rows {
         bars
     }
 
-    /// A run over the rows one by one; `ends` says after which days somebody says that they are over.
+    /// A run over the rows one by one, which is stopped after the last. `ends` says after which days before that
+    /// somebody says that they are over.
     fn streamed(
         &self,
-        of_bars: bool,
-        ends: [bool; 3],
+        ends: [bool; 2],
         strategy: &mut dyn StrategyRuntime,
         options: &ReplayOptions,
     ) -> RunResult {
         let mut feed = Feed::default();
-        for (day, ends) in DAYS.into_iter().zip(ends) {
-            if of_bars {
+        for (day, ends) in DAYS.into_iter().zip(ends.into_iter().chain([false])) {
+            if self.of_bars {
                 feed = self.bars(day).into_iter().map(StreamStep::Bar).fold(feed, Feed::step);
             } else {
                 let step = |trade| StreamStep::Trade { trade, aggressor: None };
                 feed = self.of_day(day).into_iter().map(step).fold(feed, Feed::step);
             }
-            // The last day's always: a replay goes on to the day after it.
-            if ends || day == DAYS[2] {
+            if ends {
                 feed = feed.step(StreamStep::EndOfDay);
             }
         }
         feed.run(strategy, options, OrderLimits::default()).unwrap()
     }
 
-    /// A replay of the rows that is stopped before the first row of the day after them.
-    fn replayed(
-        &self,
-        of_bars: bool,
-        strategy: &mut dyn StrategyRuntime,
-        options: &ReplayOptions,
-    ) -> RunResult {
+    /// A replay of the rows that is stopped after the last of them. There is a day after it, else it would be complete.
+    fn replayed(&self, strategy: &mut dyn StrategyRuntime, options: &ReplayOptions) -> RunResult {
         let mut all = self.clone();
         let after = trade(AFTER, 0.0, 0, 10_000_000, 100);
         all.rows.push((AFTER, after));
         let dates = || DAYS.into_iter().chain([AFTER]);
         let columns: Vec<Vec<Columns>> = dates().map(|day| all.columns(day)).collect();
-        let days: Vec<MarketDay<'_>> = match of_bars {
+        let days: Vec<MarketDay<'_>> = match self.of_bars {
             true => dates().map(|day| MarketDay::bars(all.bars(day))).collect(),
             false => columns.iter().map(|day| day_of(day)).collect(),
         };
         let rows_done = days.iter().rev().skip(1).map(|day| day.len() as u64).sum();
-        let position = PositionKey { rows_done, is_before_row: true };
+        let position = PositionKey { rows_done, is_before_row: false };
         let mut driver = Scripted::new(vec![(position, RunCommand::Stop)]);
         in_memory(days, strategy, options, &mut driver)
     }
@@ -374,24 +377,22 @@ proptest! {
     #[test]
     fn p120_a_busy_strategy_trades_as_in_a_replay(
         (rows, draws, model) in (rows(), draws(), models()),
-        of_bars in any::<bool>(),
-        ends in any::<[bool; 3]>(),
+        ends in any::<[bool; 2]>(),
     ) {
         let options = options_of(rows.instruments, model);
         let busy = || busy(&draws, rows.instruments);
-        let live = rows.streamed(of_bars, ends, &mut busy(), &options);
-        assert_same(&live, &rows.replayed(of_bars, &mut busy(), &options))?;
+        let live = rows.streamed(ends, &mut busy(), &options);
+        assert_same(&live, &rows.replayed(&mut busy(), &options))?;
     }
 
     #[test]
     fn p120_a_crossover_trades_as_in_a_replay(
         (rows, model) in (rows(), models()),
-        of_bars in any::<bool>(),
-        ends in any::<[bool; 3]>(),
+        ends in any::<[bool; 2]>(),
     ) {
         let options = options_of(rows.instruments, model);
-        let live = rows.streamed(of_bars, ends, &mut Cross::default(), &options);
-        assert_same(&live, &rows.replayed(of_bars, &mut Cross::default(), &options))?;
+        let live = rows.streamed(ends, &mut Cross::default(), &options);
+        assert_same(&live, &rows.replayed(&mut Cross::default(), &options))?;
     }
 }
 

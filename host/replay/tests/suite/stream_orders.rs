@@ -44,7 +44,7 @@ fn priced(price: &str) -> OrderModify {
 #[test]
 fn p114_a_sell_has_its_shares() {
     let script = Script::default()
-        .after(0, limit("B-1", Buy, 300, "1000"))
+        .after(0, market("B-1", Buy, 300))
         .after(2, limit("S-1", Sell, 200, "1100"))
         .after(3, limit("S-2", Sell, 200, "1100"))
         .after(4, limit("O-1", Sell, 100, "1100"))
