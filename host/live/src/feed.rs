@@ -37,6 +37,9 @@ pub const SLOW_FROM: Duration = Duration::from_secs(2);
 pub const IN_TIME_UP_TO: Duration = Duration::from_secs(1);
 /// An event that waits longer ends the run (P116).
 pub const TOO_SLOW_FROM: Duration = Duration::from_secs(10);
+/// A market whose times are farther from the engine's clock than this plays another time: a simulated one, in the
+/// evening. The engine's clock is taken to be as far from it then, so that minutes and days end as they should.
+pub const OTHER_TIME_FROM_NANOS: u64 = 60 * 1_000_000_000;
 /// So long after the close a day ends by the engine's clock (P119).
 pub const DAY_END_WAIT_NANOS: u64 = 5 * 60 * 1_000_000_000;
 
@@ -118,10 +121,12 @@ pub fn feed(
             series: series.collect(),
             waiting: VecDeque::new(),
             newest: None,
+            ahead: 0,
             ended_day: None,
             senders: 1,
             is_open: false,
             is_lost: false,
+            told_lost: false,
             wants_buying_power: false,
             is_stopped: false,
             has_overflowed: false,
@@ -164,12 +169,16 @@ struct State {
     waiting: VecDeque<Waiting>,
     /// The time of the newest row.
     newest: Option<TsNanos>,
+    /// Nanoseconds by which the engine's clock is ahead of a market that plays another time; else 0. See
+    /// [`OTHER_TIME_FROM_NANOS`].
+    ahead: i128,
     /// The last day that has ended, in days since 1970 in Japan.
     ended_day: Option<u64>,
     senders: usize,
     is_open: bool,
-    /// Market data are lost now.
+    /// Market data are lost now, and whether the strategy's run knows that they are.
     is_lost: bool,
+    told_lost: bool,
     wants_buying_power: bool,
     /// The run is to stop, or has ended: nothing is taken any more.
     is_stopped: bool,
@@ -214,6 +223,7 @@ impl FeedSender {
     /// (P119).
     pub fn clock(&self, now: TsNanos) {
         self.change(|state, came| {
+            let now = state.of_market(now);
             for place in 0..state.series.len() {
                 let made = state.series[place].minutes.clock(now);
                 state.give_bar(made, came);
@@ -235,17 +245,27 @@ impl FeedSender {
         self.change(|state, _| state.wants_buying_power = true);
     }
 
+    /// Rows and notes that wait for the strategy.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.0.lock().waiting.len()
+    }
+
     /// Stops the run: the strategy gets no row any more (P86), also none that waits.
     pub fn stop(&self) {
         self.change(|state, _| state.stop());
     }
 
-    /// Changes the state, unless the run is over, and wakes the strategy's thread.
+    /// Changes the state, unless the run is over. Wakes the strategy's thread where there is something for it: most
+    /// frames tell of no trade.
     fn change(&self, change: impl FnOnce(&mut State, Stopwatch)) {
         let came = Stopwatch::start();
         let mut state = self.0.lock();
-        if !state.is_stopped {
-            change(&mut state, came);
+        if state.is_stopped {
+            return;
+        }
+        change(&mut state, came);
+        if state.has_news() {
             drop(state);
             self.0.changed.notify_one();
         }
@@ -272,6 +292,14 @@ impl Drop for FeedSender {
 }
 
 impl State {
+    /// Whether there is something for the strategy's thread.
+    fn has_news(&self) -> bool {
+        !self.waiting.is_empty()
+            || self.is_stopped
+            || self.is_lost != self.told_lost
+            || self.wants_buying_power
+    }
+
     fn stop(&mut self) {
         self.is_stopped = true;
         self.waiting = VecDeque::new();
@@ -294,6 +322,9 @@ impl State {
             let note = series.of_parts();
             return self.note(note, came);
         };
+        let ahead = i128::from(print.received.nanos()) - i128::from(time_of(print).nanos());
+        let is_other = ahead.unsigned_abs() > u128::from(OTHER_TIME_FROM_NANOS);
+        self.ahead = if is_other { ahead } else { 0 };
         match self.rows {
             FeedRows::Trades => {
                 let trade = Trade { ts_event: self.risen(trade.ts_event), ..trade };
@@ -315,6 +346,12 @@ impl State {
             bar.ts_event = self.risen(bar.ts_event);
             self.push(StreamStep::Bar(bar), came);
         }
+    }
+
+    /// The market's time at a time of the engine's clock.
+    fn of_market(&self, now: TsNanos) -> TsNanos {
+        let nanos = i128::from(now.nanos()) - self.ahead;
+        u64::try_from(nanos.max(0)).map_or(TsNanos::MAX, TsNanos::from_nanos)
     }
 
     /// The time that a row has for the strategy: never before the newest one (P117).
@@ -406,4 +443,4 @@ impl std::fmt::Display for Shares {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -17,8 +17,8 @@ use domain::{InstrumentId, JstDate, Money};
 use exchange::ExecutionModel;
 use replay::data_set::{DataRequest, DataSet, Granularity};
 use replay::instruments::InstrumentChoices;
-use replay::stream::{MarketStream, StreamStep};
-use replay::{ReplayError, ReplayOptions, RequestError, RunObserver, RunRequest, limit_values};
+use replay::stream::MarketStream;
+use replay::{ReplayOptions, RequestError, RunObserver, RunRequest, limit_values};
 use results::output::Manifest;
 use results::sink::{RunSink, Tee};
 use results::{RunFolder, RunStatus, RunTotals};
@@ -29,8 +29,7 @@ use trader::{OrderLimits, Strategies};
 
 use crate::feed::FeedRows;
 use crate::journal::{
-    Header, HostRecord, JOURNAL_VERSION, Journal, Journaled, RecordedLimits, Row, RowKind, RunKind,
-    STRATEGY_FILE,
+    Header, JOURNAL_VERSION, Journal, Journaled, JournaledStream, RowKind, RunKind, STRATEGY_FILE,
 };
 
 /// The kind of these runs in a manifest.
@@ -198,7 +197,7 @@ impl ReadyRun {
             PaperError::Folder { folder: path.clone(), source }
         })?;
         let mut strategy = Journaled::new(instance, journal.clone());
-        let mut source = Recorded { source, journal: &journal };
+        let mut source = JournaledStream::new(source, journal.clone());
         let mut both = Tee { first: &mut folder, second: sink };
         let ran = replay::stream::stream(
             &mut source,
@@ -258,7 +257,7 @@ impl ReadyRun {
             },
             cash: options.cash,
             model: Some(options.model),
-            order_limits: recorded(&run.orders),
+            order_limits: run.orders.into(),
             limits: limit_values(&self.request.limits),
         };
         Journal::create(&run.folder, header, run.first)
@@ -284,17 +283,6 @@ fn remove(folder: &Path) {
     }
 }
 
-fn recorded(limits: &OrderLimits) -> RecordedLimits {
-    RecordedLimits {
-        max_qty: limits.max_qty,
-        max_notional: limits.max_notional,
-        max_orders_per_minute: limits.max_orders_per_minute,
-        max_open_orders: limits.max_open_orders,
-        max_daily_loss: limits.max_daily_loss,
-        max_position_qty: limits.max_position_qty,
-    }
-}
-
 fn journal_fault(strategy: &dyn StrategyRuntime, totals: &RunTotals, text: String) -> Box<Fault> {
     let identity = strategy.identity();
     Box::new(Fault {
@@ -305,52 +293,6 @@ fn journal_fault(strategy: &dyn StrategyRuntime, totals: &RunTotals, text: Strin
         kind: FaultKind::Journal(text),
         backtrace: Vec::new(),
     })
-}
-
-/// A stream whose steps go into the journal before anything comes of them. Where the journal has failed the run ends,
-/// also while the strategy is not called (P112).
-struct Recorded<'a> {
-    source: &'a mut dyn MarketStream,
-    journal: &'a Journal,
-}
-
-impl MarketStream for Recorded<'_> {
-    fn ready(&mut self) {
-        self.source.ready();
-    }
-
-    fn next(&mut self) -> StreamStep {
-        let step = self.source.next();
-        match &step {
-            StreamStep::Trade { trade, aggressor } => {
-                self.journal.row(Row::Trade { trade: *trade, aggressor: *aggressor });
-            }
-            StreamStep::Bar(bar) => self.journal.row(Row::Bar(*bar)),
-            StreamStep::EndOfDay => self.journal.host(HostRecord::EndOfDay),
-            StreamStep::Note(text) => self.journal.host(HostRecord::Note(text.into())),
-            StreamStep::MarketDataLost(is_lost) => {
-                self.journal.host(HostRecord::MarketDataLost(*is_lost));
-            }
-            // It changes nothing.
-            StreamStep::ReportBuyingPower => {}
-            StreamStep::Stop => self.journal.host(HostRecord::Stop),
-            StreamStep::Fail(kind) => {
-                self.journal.host(HostRecord::Failed(kind.to_string().into()));
-            }
-        }
-        match self.journal.failure() {
-            Some(text) if !matches!(step, StreamStep::Fail(_)) => {
-                StreamStep::Fail(FaultKind::Journal(text))
-            }
-            _ => step,
-        }
-    }
-}
-
-impl From<ReplayError> for PaperError {
-    fn from(error: ReplayError) -> Self {
-        Self::Request(error.into())
-    }
 }
 
 #[cfg(test)]

@@ -288,3 +288,43 @@ fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), FolderEr
     let file = File::create(path).map(BufWriter::new);
     file.and_then(|file| json::write(file, value)).map_err(FolderError::at(path))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample::{empty, instruments, manifest};
+
+    /// P111: the folder of a live run is there while it goes on, and stays whatever happens. The engine removes none.
+    #[test]
+    fn p111_the_folder_of_a_live_run_is_in_its_place_from_the_start() {
+        let around = tempfile::tempdir().unwrap();
+        let path = around.path().join("runs").join("r-1");
+        let result = empty();
+        let ended = manifest(&result);
+        let begun = Manifest { partial: true, status: "running".to_owned(), ..ended.clone() };
+        let in_place = || read_json(&path, MANIFEST_FILE).unwrap();
+        let folder = RunFolder::create_live(&path, &instruments(), &begun).unwrap();
+        assert_eq!(
+            (&in_place()["partial"], &in_place()["status"]),
+            (&true.into(), &"running".into())
+        );
+        assert!(RunFolder::create_live(&path, &instruments(), &begun).is_err(), "it is there");
+        std::fs::write(path.join("strategy.wasm"), "").unwrap();
+        // As a kill leaves it.
+        drop(folder);
+        assert_eq!(in_place()["partial"], true);
+        assert!(!RunFolder::remove(&path).unwrap());
+        std::fs::remove_dir_all(&path).unwrap();
+
+        let folder = RunFolder::create_live(&path, &instruments(), &begun).unwrap();
+        std::fs::write(path.join("strategy.wasm"), "").unwrap();
+        folder.finish(&Manifest { partial: false, ..ended }, &result.totals).unwrap();
+        assert_eq!(in_place()["partial"], false);
+        assert!(path.join(REPORT_FILE).is_file() && path.join("fills.csv").is_file());
+        assert!(!RunFolder::remove(&path).unwrap());
+        assert!(
+            RunFolder::create(&path, &instruments()).is_err(),
+            "a replay does not take its place"
+        );
+    }
+}

@@ -14,8 +14,6 @@ pub struct FeedReceiver {
     shared: Arc<Shared>,
     limits: FeedLimits,
     observer: Box<dyn FeedObserver>,
-    /// What the strategy's run knows: market data are lost.
-    is_lost: bool,
     /// What the observer knows: the strategy is slow.
     is_slow: bool,
 }
@@ -41,12 +39,12 @@ impl FeedReceiver {
         limits: FeedLimits,
         observer: Box<dyn FeedObserver>,
     ) -> Self {
-        Self { shared, limits, observer, is_lost: false, is_slow: false }
+        Self { shared, limits, observer, is_slow: false }
     }
 
     /// Takes what comes next. What was done to the run goes before rows that wait; among rows nothing changes its
     /// place.
-    fn take(&mut self, state: &mut State) -> Next {
+    fn take(&self, state: &mut State) -> Next {
         if state.has_overflowed {
             let allowed = self.limits.waiting;
             let text =
@@ -56,9 +54,9 @@ impl FeedReceiver {
         if state.is_stopped {
             return Next::Step(StreamStep::Stop);
         }
-        if state.is_lost != self.is_lost {
-            self.is_lost = state.is_lost;
-            return Next::Step(StreamStep::MarketDataLost(self.is_lost));
+        if state.is_lost != state.told_lost {
+            state.told_lost = state.is_lost;
+            return Next::Step(StreamStep::MarketDataLost(state.is_lost));
         }
         if std::mem::take(&mut state.wants_buying_power) {
             return Next::Step(StreamStep::ReportBuyingPower);

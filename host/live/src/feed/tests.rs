@@ -1,3 +1,5 @@
+//! Frames and what comes of them on the strategy's side, pin by pin.
+
 use std::thread;
 
 use domain::OrderSide;
@@ -52,7 +54,7 @@ fn print(symbol: &str, ms: u64, yen: i64, shares: i64, rule: SideRule) -> TradeP
         symbol: Symbol::new(symbol).unwrap(),
         stream_session_id: "s".into(),
         sequence_id: 2,
-        received: TsNanos::from_nanos(1),
+        received: TsNanos::from_nanos(ms * 1_000_000),
         timestamp_ms: ms,
         price: yen * UNITS_PER_YEN,
         quantity: shares * UNITS_PER_YEN,
@@ -77,7 +79,7 @@ fn update(trade: TradePrint) -> MarketUpdate {
     MarketUpdate { board, trade: Some(trade), gap: false }
 }
 
-fn trade(symbol: &str, ms: u64, yen: i64, shares: i64) -> MarketUpdate {
+pub(crate) fn trade(symbol: &str, ms: u64, yen: i64, shares: i64) -> MarketUpdate {
     update(print(symbol, ms, yen, shares, SideRule::AtAsk))
 }
 
@@ -112,7 +114,7 @@ fn words(step: StreamStep) -> String {
 /// What comes, until the feed is stopped.
 fn all(sender: FeedSender, mut receiver: FeedReceiver) -> Vec<String> {
     // A stop goes before what waits.
-    let waiting = sender.0.lock().waiting.len();
+    let waiting = sender.waiting();
     let mut steps: Vec<String> = (0..waiting).map(|_| words(receiver.next())).collect();
     drop(sender);
     steps.push(words(receiver.next()));
@@ -188,9 +190,9 @@ fn p90_a_bar_comes_at_a_later_trade_or_3_seconds_after_its_end() {
     // The first trade of a later minute, of the same instrument.
     sender.update(&trade("7203", at(9, 1, 0), 2_405, 100));
     clock(9, 1, 2_999);
-    assert_eq!(sender.0.lock().waiting.len(), 1);
+    assert_eq!(sender.waiting(), 1);
     clock(9, 1, 3_000);
-    assert_eq!(sender.0.lock().waiting.len(), 2);
+    assert_eq!(sender.waiting(), 2);
     // After its bar was given a trade is in no bar; of an empty minute there is none.
     sender.update(&trade("6758", at(9, 0, 59_000), 3_333, 100));
     clock(9, 2, 3_000);
@@ -339,6 +341,33 @@ fn p119_the_day_ends_5_minutes_after_the_close_by_the_engines_clock() {
     assert_eq!(all(sender, receiver), expected);
 }
 
+/// A simulated market plays its morning in the evening, or before the engine's day begins. A frame that is late is none.
+#[test]
+fn p90_p119_a_market_that_plays_another_time_ends_its_minutes_and_days_by_its_own() {
+    let hours = 3_600_000;
+    for ahead in [11 * hours, -8 * hours, 61_000, 60_000, 0] {
+        let (sender, receiver) = opened(FeedRows::Minutes);
+        let by_engine = |ms: u64| TsNanos::from_nanos(ms.strict_add_signed(ahead) * 1_000_000);
+        let moved = |ms, yen| {
+            let mut trade = print("7203", ms, yen, 100, SideRule::AtAsk);
+            trade.received = by_engine(ms);
+            update(trade)
+        };
+        sender.update(&moved(at(9, 0, 10_000), 2_400));
+        let is_late = ahead == 60_000;
+        sender.clock(by_engine(at(9, 0, 11_000)));
+        assert_eq!(sender.waiting(), usize::from(is_late), "{ahead}");
+        sender.update(&moved(at(9, 0, 59_000), 2_401));
+        sender.clock(by_engine(at(9, 1, 2_999)));
+        assert_eq!(sender.waiting(), if is_late { 2 } else { 0 }, "{ahead}");
+        sender.clock(by_engine(at(9, 1, 3_000)));
+        sender.clock(by_engine(at(15, 33, 59_999)));
+        assert_eq!(sender.waiting(), if is_late { 2 } else { 1 }, "{ahead}");
+        sender.clock(by_engine(at(15, 35, 0)));
+        assert_eq!(all(sender, receiver).last().unwrap(), "end of day", "{ahead}");
+    }
+}
+
 /// Whatever comes, in whatever order: times never fall, and every whole trade is given or told.
 #[test]
 fn p117_holds_for_frames_in_any_order() {
@@ -358,7 +387,7 @@ fn p117_holds_for_frames_in_any_order() {
             }
             sender.end_of_day();
             let mut newest = TsNanos::default();
-            let waiting = sender.0.lock().waiting.len();
+            let waiting = sender.waiting();
             for _ in 0..waiting {
                 let (ts, volume) = match receiver.next() {
                     StreamStep::Trade { trade, .. } => (trade.ts_event, trade.quantity.shares()),

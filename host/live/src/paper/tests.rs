@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write as _;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
 
 use domain::market::Trade;
 use domain::time::NANOS_PER_SECOND;
@@ -11,10 +13,14 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use replay::Unpaced;
 use replay::request::RequestOutcome;
+use replay::stream::StreamStep;
 use results::sink::TotalsOnly;
 use serde_json::json;
 
 use super::*;
+use crate::feed::tests::trade as live_trade;
+use crate::feed::{FeedLimits, FeedObserver, Opening, feed};
+use crate::journal::reproduce;
 
 struct Nobody;
 
@@ -69,7 +75,7 @@ fn day(random: &mut Random, date: &str, price: &mut i64) -> Vec<Trade> {
                 ts_event,
                 instrument: InstrumentIx(0),
                 price: Price::from_yen(*price),
-                quantity: Quantity::new(100 * (1 + random.below(9))),
+                quantity: Quantity::new(1_000 * (1 + random.below(9))),
             });
             ts_event = ts_event.plus_nanos((1 + random.below(20)) * NANOS_PER_SECOND);
         }
@@ -164,6 +170,10 @@ fn p111_p119_p120_a_paper_run_leaves_what_a_replay_over_the_same_rows_does() {
         assert!(folder.join(format!("journal-{date}.jsonl")).is_file(), "{date}");
     }
     assert!(folder.join("report.html").is_file());
+    // P113: every decision comes out again.
+    let reproduced = reproduce(&folder, None, Some(&home.path().join("cache"))).unwrap();
+    assert!(reproduced.identical && !reproduced.torn, "{reproduced:?}");
+    assert!(reproduced.outputs > 40, "{} outputs", reproduced.outputs);
 
     days.iter().for_each(|(date, trades)| write_day(&data, date, trades));
     let out = home.path().join("replay");
@@ -195,6 +205,65 @@ fn p111_p119_p120_a_paper_run_leaves_what_a_replay_over_the_same_rows_does() {
         assert_eq!(read(&folder), read(&out), "{name}");
     }
     assert_eq!(ended.totals.equity_end, replayed.totals.equity_end);
+}
+
+/// Says when trades count.
+struct Ready(Sender<()>);
+
+impl FeedObserver for Ready {
+    fn ready(&mut self, opening: Opening) {
+        drop(opening);
+        self.0.send(()).unwrap();
+    }
+
+    fn slow(&mut self, _: bool) {}
+}
+
+/// The whole way: frames on a thread of their own, the feed, the strategy, the exchange, the journal.
+#[test]
+fn p88_p90_a_feed_drives_a_paper_run_from_another_thread() {
+    let Some(strategies) = built_in() else { return };
+    let trades = day(&mut Random::new(&[2]), DATES[1], &mut 2_400);
+    for rows in [FeedRows::Trades, FeedRows::Minutes] {
+        let home = tempfile::tempdir().unwrap();
+        let paper = PaperRun { rows, data: None, ..paper(strategies.clone(), home.path()) };
+        let folder = paper.folder.clone();
+        let (ready, is_ready) = channel();
+        let observer = Box::new(Ready(ready));
+        let (sender, mut receiver) =
+            feed(&paper.instruments, rows, FeedLimits::default(), observer);
+        let run = paper.prepare(&mut Nobody).unwrap();
+        let outcome = thread::scope(|scope| {
+            let trades = &trades;
+            scope.spawn(move || {
+                is_ready.recv().unwrap();
+                for trade in trades {
+                    let (ms, yen) = (trade.ts_event.millis(), trade.price.units() / 10_000);
+                    sender.update(&live_trade("7203", ms, yen, trade.quantity.shares() as i64));
+                    sender.clock(trade.ts_event);
+                }
+                sender.clock(session::TradingHours::of(DATES[1].parse().unwrap()).close);
+                sender.end_of_day();
+                while sender.waiting() > 0 {
+                    thread::yield_now();
+                }
+            });
+            run.run(&mut receiver, &mut TotalsOnly)
+        });
+        let Ok(PaperOutcome::Ended(ended)) = outcome else { panic!("{outcome:?}") };
+        let minutes = |trade: &Trade| trade.ts_event.nanos() / (60 * NANOS_PER_SECOND);
+        let mut spans: Vec<u64> = trades.iter().map(minutes).collect();
+        spans.dedup();
+        let expected = match rows {
+            FeedRows::Trades => trades.len(),
+            FeedRows::Minutes => spans.len(),
+        };
+        assert_eq!(ended.totals.trades_seen, expected as u64, "{rows:?}");
+        let volume: u64 = trades.iter().map(|trade| trade.quantity.shares()).sum();
+        assert_eq!(ended.totals.market_volume, u128::from(volume), "{rows:?}");
+        let reproduced = reproduce(&folder, None, Some(&home.path().join("cache"))).unwrap();
+        assert!(reproduced.identical && !reproduced.torn, "{reproduced:?}");
+    }
 }
 
 #[test]
