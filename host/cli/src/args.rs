@@ -12,6 +12,7 @@ mod key;
 #[cfg(feature = "database")]
 mod listings;
 mod live;
+mod live_run;
 mod order;
 #[cfg(feature = "database")]
 mod rank;
@@ -51,6 +52,9 @@ pub(crate) use {
     self::engine::{EngineArgs, EngineMode},
     self::key::{KeyCommand, KeyListArgs, KeyRemoveArgs, KeySetArgs, StoreArgs},
     self::live::LiveCommand,
+    self::live_run::{
+        EngineToStartArgs, LiveRunArgs, LiveRunCommand, LiveStatusArgs, LiveStopArgs,
+    },
     self::order::{
         AttachArgs, ConfirmArgs, Lasting, OrderCancelAllArgs, OrderCancelArgs, OrderCommand,
         OrderListArgs, OrderModifyArgs, OrderSubmitArgs, WhichArgs,

@@ -26,6 +26,11 @@ pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
             "--web-broker, --local-broker and --dev-login need --mode live, because a replay has no broker; leave them out",
         ));
     }
+    #[cfg(unix)]
+    if args.detached {
+        // A process that leads its group already cannot, and needs it no more.
+        let _ = rustix::process::setsid();
+    }
     keys::hide_memory();
     standard_error::write_aside()?;
     let shutdown = CancellationToken::new();

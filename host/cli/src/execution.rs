@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use clap::Args;
+use domain::Quantity;
 use exchange::ExecutionModel;
 use exchange::{Commission, Preset, SameDayRoundTrips};
+use ipc::ExecutionConfig;
+use replay::instruments::TickChoice;
 
 /// How the exchange fills orders: a named set of parameters, and single ones in place of its own.
 #[derive(Debug, Clone, Args)]
@@ -93,6 +96,32 @@ impl ExecutionArgs {
             same_day_round_trips: self.same_day_round_trips.unwrap_or(preset.same_day_round_trips),
             orders_max: preset.orders_max,
         }
+    }
+}
+
+/// What an engine is asked for, with a lot and price steps of all instruments.
+pub(crate) fn on_the_wire(
+    args: &ExecutionArgs,
+    lot: Option<Quantity>,
+    ticks: Option<TickChoice>,
+) -> ExecutionConfig {
+    let model = args.model();
+    // The engine takes no word for an endless queue, so a model that has it is the base.
+    let is_endless = model.queue_ahead.is_none();
+    let base = match args.execution.model().queue_ahead {
+        Some(_) if is_endless => Preset::Strict,
+        _ => args.execution,
+    };
+    ExecutionConfig {
+        model: base.as_str().to_owned(),
+        latency_ns: Some(model.latency_ns),
+        slippage_ticks: Some(model.slippage_ticks),
+        participation_percent: Some(model.participation_percent),
+        queue_ahead: model.queue_ahead,
+        commission: Some(model.commission.to_string()),
+        lot: lot.map(Quantity::shares),
+        ticks: ticks.map(|ticks| ticks.to_string()),
+        same_day_round_trips: Some(model.same_day_round_trips == SameDayRoundTrips::Allow),
     }
 }
 
@@ -194,6 +223,28 @@ mod tests {
             "own: latency 100ms, slippage 1 tick, participation 10 %, queue ahead 500, commission none, \
              same-day round trips refuse"
         );
+    }
+
+    #[test]
+    fn an_engine_is_asked_for_the_same_values() {
+        let wire = |line: &[&str]| {
+            let words = ["kumiki"].iter().chain(line);
+            let args = Line::try_parse_from(words).unwrap().execution;
+            on_the_wire(&args, Some(Quantity::new(10)), Some(TickChoice::Auto))
+        };
+        let realistic = wire(&["--execution=realistic", "--queue-ahead=500"]);
+        assert_eq!(realistic.model, "realistic");
+        assert_eq!(realistic.latency_ns, Some(100_000_000));
+        assert_eq!(realistic.queue_ahead, Some(500));
+        assert_eq!(realistic.same_day_round_trips, Some(false));
+        assert_eq!((realistic.lot, realistic.ticks.as_deref()), (Some(10), Some("auto")));
+        let fees: Commission = realistic.commission.unwrap().parse().unwrap();
+        assert_eq!(fees, Preset::Realistic.model().commission);
+        // No number of shares is endless; of the models only optimistic is not.
+        let endless = wire(&["--execution=optimistic", "--queue-ahead=endless"]);
+        assert_eq!((endless.model.as_str(), endless.queue_ahead), ("strict", None));
+        assert_eq!((endless.slippage_ticks, endless.same_day_round_trips), (Some(0), Some(true)));
+        assert_eq!(wire(&["--execution=optimistic"]).model, "optimistic");
     }
 
     #[test]

@@ -58,6 +58,12 @@ impl Interrupt {
         Ok(Self(Arc::new(AtomicBool::new(false))))
     }
 
+    /// One that nobody can ask for.
+    #[cfg(test)]
+    pub(crate) fn never() -> Self {
+        Self(Arc::default())
+    }
+
     /// The flag itself, for work on several threads.
     pub(crate) fn flag(&self) -> &AtomicBool {
         &self.0
@@ -65,6 +71,26 @@ impl Interrupt {
 
     /// Whether the user wants the work to end.
     pub(crate) fn is_wanted(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Whether the terminal has closed. The system tells it by a signal, which an [`Interrupt`] takes for Ctrl-C too.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HangUp(Arc<AtomicBool>);
+
+impl HangUp {
+    /// Starts listening, after the [`Interrupt`], which would take the signal for itself.
+    pub(crate) fn listen() -> Result<Self> {
+        let closed = Self::default();
+        #[cfg(unix)]
+        signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::clone(&closed.0))
+            .context("cannot listen to the end of the terminal")?;
+        Ok(closed)
+    }
+
+    /// Whether it has closed.
+    pub(crate) fn is_told(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -82,6 +108,40 @@ mod tests {
         let written = std::fs::write(&path, [0; 4_096]);
         std::fs::remove_file(path).unwrap();
         println!("written {written:?}");
+    }
+
+    /// The process that gets the signals of [`the_end_of_a_terminal_is_told_from_ctrl_c`].
+    #[test]
+    #[ignore = "waits for a signal"]
+    fn waits_for_a_signal() {
+        let interrupt = super::Interrupt::listen().unwrap();
+        let closed = super::HangUp::listen().unwrap();
+        println!("ready");
+        while !interrupt.is_wanted() {
+            domain::clock::sleep(std::time::Duration::from_millis(5));
+        }
+        domain::clock::sleep(std::time::Duration::from_millis(40));
+        println!("closed {}", closed.is_told());
+    }
+
+    #[test]
+    fn the_end_of_a_terminal_is_told_from_ctrl_c() {
+        use std::io::{BufRead, BufReader};
+        for (signal, told) in [("-HUP", "closed true"), ("-INT", "closed false")] {
+            let mut child = Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "interrupt::tests::waits_for_a_signal", "--ignored"])
+                .arg("--nocapture")
+                .stdout(std::process::Stdio::piped())
+                .spawn()
+                .unwrap();
+            let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+            let mut lines = lines.map(Result::unwrap);
+            assert!(lines.any(|line| line.ends_with("ready")));
+            let sent = Command::new("kill").arg(signal).arg(child.id().to_string()).status();
+            assert!(sent.unwrap().success());
+            assert!(lines.any(|line| line.contains(told)), "{signal}");
+            assert!(child.wait().unwrap().success(), "{signal}");
+        }
     }
 
     #[test]

@@ -44,6 +44,7 @@ mod hidden;
 mod interrupt;
 mod key;
 mod live;
+mod live_run;
 mod local_broker;
 mod logging;
 mod order;

@@ -1,10 +1,10 @@
-//! The commands around the engine: itself, simulated venues, orders, the live board, keys.
+//! The commands around the engine: itself, simulated venues, strategies, orders, the live board, keys.
 
 use anyhow::Result;
 
 use crate::args::{LiveCommand, SimCommand};
 use crate::logging::LogDefault;
-use crate::{Ending, engine_serve, key, order, sim_local_broker, sim_web_broker, watch};
+use crate::{Ending, engine_serve, key, live_run, order, sim_local_broker, sim_web_broker, watch};
 
 /// What a command logs when nobody says otherwise.
 pub(crate) const fn default_log(command: &LiveCommand) -> LogDefault {
@@ -18,6 +18,7 @@ pub(crate) const fn default_log(command: &LiveCommand) -> LogDefault {
 pub(crate) fn run(command: &LiveCommand) -> Result<Ending> {
     match command {
         LiveCommand::Serve(serve) => engine_serve::run(serve),
+        LiveCommand::Live(live) => live_run::run(live),
         LiveCommand::Order(order) => order::run(order),
         LiveCommand::Watch(watch) => watch::run(watch),
         LiveCommand::Sim(SimCommand::WebBroker(broker)) => sim_web_broker::run(broker),

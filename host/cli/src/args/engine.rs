@@ -75,6 +75,10 @@ pub(crate) struct EngineArgs {
     #[arg(long)]
     pub(crate) standalone: bool,
 
+    /// Be no part of the terminal's session: its end and its Ctrl-C are not of this process.
+    #[arg(long, hide = true, requires = "standalone")]
+    pub(crate) detached: bool,
+
     /// Port on this machine, 0 for any; default: 19876.
     ///
     /// It comes before the port of the line on standard input. Environment: KUMIKI_PORT.

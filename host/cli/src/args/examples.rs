@@ -1,7 +1,7 @@
 //! Two examples of each command, which end its help. A test reads them as the program would.
 
 /// Commands and their examples.
-pub(super) const EXAMPLES: [(&str, [&str; 2]); 47] = [
+pub(super) const EXAMPLES: [(&str, [&str; 2]); 51] = [
     (
         "replay",
         [
@@ -166,6 +166,16 @@ pub(super) const EXAMPLES: [(&str, [&str; 2]); 47] = [
             "kumiki serve --mode live --standalone --config kumiki.toml",
         ],
     ),
+    ("live", ["kumiki live run sma-cross --instrument 7203.TSE", "kumiki live status"]),
+    (
+        "live run",
+        [
+            "kumiki live run sma-cross --instrument 7203.TSE --param fast=5",
+            "kumiki live run ./mine.wasm --instrument 7203.TSE --max-qty 500",
+        ],
+    ),
+    ("live status", ["kumiki live status", "kumiki live status --format json"]),
+    ("live stop", ["kumiki live stop", "kumiki live stop --engine"]),
     ("order", ["kumiki order submit 7203.TSE BUY 100 --price 2850", "kumiki order list"]),
     ("order login", ["kumiki order login", "kumiki order login --config-dir config"]),
     (

@@ -4,6 +4,7 @@ use clap::Subcommand;
 
 use super::engine::{ENGINE_HELP, EngineArgs};
 use super::key::{KEY_HELP, KeyCommand};
+use super::live_run::{LIVE_HELP, LiveRunCommand};
 use super::order::{ORDER_HELP, OrderCommand};
 use super::sim::SimCommand;
 use super::watch::{WATCH_HELP, WatchArgs};
@@ -13,6 +14,9 @@ pub(crate) enum LiveCommand {
     /// Serve programs over a WebSocket: orders at a broker, or replays.
     #[command(after_long_help = ENGINE_HELP)]
     Serve(Box<EngineArgs>),
+    /// Run a strategy on the live market, on paper.
+    #[command(subcommand, after_long_help = LIVE_HELP)]
+    Live(LiveRunCommand),
     /// Send and follow orders through the running engine.
     #[command(subcommand, after_long_help = ORDER_HELP)]
     Order(OrderCommand),

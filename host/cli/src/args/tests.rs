@@ -114,6 +114,49 @@ fn helps_of_runs_and_sweeps_show_what_is_needed_first() {
     );
 }
 
+/// What a run on paper shows first, and where the rest is.
+#[test]
+fn the_help_of_a_live_run_shows_what_is_needed_first() {
+    let called = "kumiki live run";
+    let found = all().into_iter().find(|(command, _)| command == called);
+    let (_, mut command) = found.unwrap_or_else(|| panic!("no {called}"));
+    let text = command.clone().term_width(NARROW).render_help().to_string();
+    assert!(text.lines().count() <= SCREEN, "{text}");
+    assert!(text.trim_end().ends_with("All options: kumiki help live run"), "{text}");
+    for flag in
+        ["instrument", "param", "cash", "granularity", "max-qty", "max-notional", "execution", "id"]
+    {
+        assert!(text.contains(&format!("--{flag} <")), "--{flag}\n{text}");
+    }
+    assert!(text.contains("[default: realistic]"), "{text}");
+    let long = command.render_long_help().to_string();
+    for flag in ["max-daily-loss", "max-position", "latency", "lot", "local-broker", "port"] {
+        assert!(!text.contains(&format!("--{flag} <")), "--{flag} is rare\n{text}");
+        assert!(long.contains(&format!("--{flag} <")), "--{flag}\n{long}");
+    }
+    assert!(!long.contains("--real"), "there are no real orders of strategies yet");
+}
+
+#[test]
+fn a_live_run_has_limits_above_zero_and_no_dates() {
+    let told = |options: &str| {
+        let line = format!("kumiki live run s --instrument 7203.TSE {options}");
+        read(&mut command(), words_of(&line)).unwrap_err().to_string()
+    };
+    for option in ["max-qty", "max-notional", "max-orders-per-minute", "max-open-orders"] {
+        assert!(told(&format!("--{option} 0")).contains(&format!("--{option} <")), "{option}");
+    }
+    for option in ["--from 2025-01-06", "--speed 5", "--out d", "--granularity day", "--real"] {
+        let name = option.split(' ').next().unwrap();
+        assert!(told(option).contains(name), "{option}");
+    }
+    assert!(told("--lot 1306=10").contains("instruments.csv"), "{}", told("--lot 1306=10"));
+    assert!(told("--id ''").contains("1 to 64 characters"));
+    assert!(told("--for soon").contains("--for"));
+    let missing = read(&mut command(), words_of("kumiki live run s")).unwrap_err().to_string();
+    assert!(missing.contains("--instrument <ID>"), "{missing}");
+}
+
 /// The words of a line as a shell gives them, where only single quotes stand.
 fn words_of(line: &str) -> Vec<OsString> {
     let mut words = Vec::new();
