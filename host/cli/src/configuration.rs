@@ -27,7 +27,7 @@ struct Key {
 }
 
 /// Every setting, in the order of the table.
-const KEYS: [Key; 33] = [
+const KEYS: [Key; 35] = [
     Key {
         name: "engine.port",
         kind: "whole number",
@@ -67,6 +67,23 @@ const KEYS: [Key; 33] = [
         flag: "--runs-kept",
         variable: "KUMIKI_RUNS_KEPT",
         meaning: "folders of runs that are kept",
+    },
+    Key {
+        name: "engine.live_engine",
+        kind: "boolean",
+        default: "true",
+        flag: "",
+        variable: "KUMIKI_LIVE_ENGINE",
+        meaning: "whether strategies may run live; with --mode live",
+    },
+    Key {
+        name: "engine.notify_command",
+        kind: "list of texts",
+        default: "[]",
+        flag: "",
+        variable: "KUMIKI_NOTIFY_COMMAND",
+        meaning: "a program and its arguments, started with a line of JSON on its input when a live run is filled, fails \
+                  or ends, loses market data, or a venue needs a login; see docs/howto/notifications.md",
     },
     Key {
         name: "engine.strategies",
@@ -303,8 +320,9 @@ pub(crate) fn markdown() -> String {
          is an error.\n\n| key | value | default | environment | flag | meaning |\n|---|---|---|---|---|---|\n",
     );
     for Key { name, kind, default, variable, flag, meaning } in &KEYS {
+        let flag = if flag.is_empty() { "none".to_owned() } else { format!("`{flag}`") };
         text.push_str(&format!(
-            "| `{name}` | {kind} | {default} | `{variable}` | `{flag}` | {meaning} |\n"
+            "| `{name}` | {kind} | {default} | `{variable}` | {flag} | {meaning} |\n"
         ));
     }
     #[cfg(feature = "database")]
@@ -336,6 +354,8 @@ pub(crate) struct Configuration {
     pub(crate) cache_dir: Option<PathBuf>,
     pub(crate) allow_origins: Option<Vec<String>>,
     pub(crate) runs_kept: Option<usize>,
+    pub(crate) live_engine: Option<bool>,
+    pub(crate) notify_command: Option<Vec<String>>,
     pub(crate) strategies: Option<PathBuf>,
     pub(crate) data: Option<PathBuf>,
     pub(crate) limits: Option<Vec<LimitChange>>,
@@ -446,6 +466,8 @@ impl Configuration {
                 self.limits = Some(changes.map_err(|why| format!("{name}: {why}"))?);
             }
             "engine.runs_kept" => self.runs_kept = Some(number()?.try_into().map_err(|_| wrong())?),
+            "engine.live_engine" => self.live_engine = Some(value.as_bool().ok_or_else(wrong)?),
+            "engine.notify_command" => self.notify_command = Some(texts()?),
             "engine.strategies" => self.strategies = Some(path()?),
             "replay.data" => self.data = Some(path()?),
             other => {
@@ -505,6 +527,7 @@ mod tests {
     fn every_key_is_read() {
         let text = "[engine]\nport = 0\nconfig_dir = \"c\"\ncache_dir = \"/d\"\nruns_kept = 5\n\
                     allow_origins = [\"http://localhost:5173\"]\nstrategies = \"s\"\n\
+                    live_engine = false\nnotify_command = [\"n\", \"-q\"]\n\
                     limits = [\"fuel=5\"]\n[replay]\ndata = \"../data\"\n";
         let brokers = [web_broker::tests::EVERY_KEY, local_broker::tests::EVERY_KEY];
         let text = format!("{text}{}", brokers.concat());
@@ -516,6 +539,8 @@ mod tests {
             cache_dir: path("/d"),
             allow_origins: Some(vec!["http://localhost:5173".to_owned()]),
             runs_kept: Some(5),
+            live_engine: Some(false),
+            notify_command: Some(vec!["n".to_owned(), "-q".to_owned()]),
             strategies: path("/home/me/s"),
             data: path("/home/me/../data"),
             limits: Some(vec!["fuel=5".parse().unwrap()]),
@@ -534,6 +559,8 @@ mod tests {
             let text = match name {
                 "KUMIKI_PORT" => "0",
                 "KUMIKI_RUNS_KEPT" => "7",
+                "KUMIKI_LIVE_ENGINE" => "false",
+                "KUMIKI_NOTIFY_COMMAND" => "n,-q",
                 "KUMIKI_LIMITS" => "fuel=5,log=1MiB",
                 "KUMIKI_ALLOW_ORIGINS" => "http://a:1, http://b:2",
                 _ => {
@@ -557,6 +584,8 @@ mod tests {
             cache_dir: path("CACHE"),
             allow_origins: Some(vec!["http://a:1".to_owned(), "http://b:2".to_owned()]),
             runs_kept: Some(7),
+            live_engine: Some(false),
+            notify_command: Some(vec!["n".to_owned(), "-q".to_owned()]),
             strategies: path("STRATEGIES"),
             data: path("DATA"),
             limits: Some(vec!["fuel=5".parse().unwrap(), "log=1MiB".parse().unwrap()]),

@@ -64,6 +64,8 @@ pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
     let config = EngineConfig {
         web_broker,
         local_broker,
+        live_engine: file.live_engine.unwrap_or(true),
+        notify_command: file.notify_command.unwrap_or_default(),
         mode: match args.mode {
             EngineMode::Live => ipc::EngineMode::Live,
             EngineMode::Replay => ipc::EngineMode::Replay,

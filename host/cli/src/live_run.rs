@@ -707,6 +707,7 @@ mod tests {
     #[test]
     fn p87_the_exit_code_is_that_of_the_runs_end() {
         let stopped = |status, fault| EngineStopped {
+            request_id: None,
             strategy_id: "s".into(),
             run_id: "r".into(),
             final_equity: Decimal::default(),

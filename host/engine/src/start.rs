@@ -18,6 +18,7 @@ use ipc::{
     EngineKind, EngineMode, EngineStartConfig, ExecutionConfig, Granularity, KlineInterval,
     Multiplier, RunEnd, SessionState, StartEngine, error_code,
 };
+use live::journal::STRATEGY_FILE;
 use live::notify::{Notice, NoticeFill, NoticeKind};
 use replay::data_set::DataRequest;
 use replay::driver::{Paced, SystemClock};
@@ -671,7 +672,10 @@ fn remove_oldest(runs: &Path, runs_max: usize, present: &str) -> io::Result<()> 
     let mut names = Vec::new();
     for entry in fs::read_dir(runs)? {
         let name = entry?.file_name();
+        // Runs on the live market stay, and do not count (P111).
+        let is_replay = |name: &str| !runs.join(name).join(STRATEGY_FILE).exists();
         let others = name.to_str().filter(|name| is_run_id(name) && *name != present);
+        let others = others.filter(|name| is_replay(name));
         names.extend(others.map(str::to_owned));
     }
     names.sort();
@@ -701,12 +705,17 @@ mod tests {
             make(name, "manifest.json", r#"{"manifest_version":1,"event_log_digest":"00"}"#);
         }
         make(&names[0], "thesis.txt", "mine");
+        // On the live market: it stays and does not count.
+        let live = "20250101T080000000Z-0123abcd";
+        make(live, "manifest.json", r#"{"manifest_version":1,"event_log_digest":"00"}"#);
+        make(live, STRATEGY_FILE, "");
         make("20240101T090000000Z-nothexxx", "manifest.json", "{}");
         make("other", "file", "");
         remove_oldest(folder.path(), 2, &names[2]).unwrap();
         let is_there = |name: &String| folder.path().join(name).exists();
         let left: Vec<bool> = names.iter().map(is_there).collect();
         assert_eq!(left, [true, false, true, false, true]);
+        assert!(folder.path().join(live).exists());
         assert!(folder.path().join("other").exists());
         assert!(folder.path().join("20240101T090000000Z-0123abcd").exists(), "no run made it");
         assert!(is_run_id(&run_id(domain::TsNanos::from_nanos(1_736_121_600_123_456_000))));

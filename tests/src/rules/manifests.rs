@@ -12,7 +12,7 @@ use crate::files::File;
 pub const LAYERS: [&[&str]; 9] = [
     &["cli"],
     &["engine"],
-    &["sim", "sweep", "update"],
+    &["live", "sim", "sweep", "update"],
     &["orders", "replay", "ranking"],
     &["venues", "trader"],
     &["results", "pricestore"],
@@ -22,7 +22,7 @@ pub const LAYERS: [&[&str]; 9] = [
 ];
 
 /// Crates that speak `domain`: messages of the wire are made above them.
-pub const WITHOUT_IPC: [&str; 2] = ["host/trader", "host/venues"];
+pub const WITHOUT_IPC: [&str; 3] = ["host/live", "host/trader", "host/venues"];
 
 /// Who may depend on DuckDB: the crates of the price store, the tests, which write databases as other
 /// programs do, and the benches, which measure against plain statements.

@@ -222,7 +222,7 @@ mod tests {
     use super::*;
     use crate::args::{self, Cli};
 
-    fn run(line: &str) -> crate::args::LiveRunArgs {
+    fn run(line: &str) -> LiveRunArgs {
         let line = format!("kumiki live run sma-cross --instrument 7203.TSE {line}");
         let cli = Cli::try_parse_from(line.split_whitespace()).unwrap();
         match cli.command {

@@ -4,8 +4,7 @@
 use domain::account::Position;
 use domain::strategy::Signal;
 use domain::{
-    Money, OrderEvent, OrderFilter, OrderRecord, OrderSide, OrderStatus, Origin, Price, Quantity,
-    TsNanos,
+    Money, OrderEvent, OrderFilter, OrderRecord, OrderSide, OrderStatus, Origin, Quantity, TsNanos,
 };
 use exchange::{ExecutionModel, Preset, SameDayRoundTrips};
 use ipc::{
