@@ -220,6 +220,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::args::LiveRunArgs;
     use crate::args::{self, Cli};
 
     fn run(line: &str) -> LiveRunArgs {

@@ -598,7 +598,7 @@ mod tests {
         };
         let mut told = told();
         told.line(&filled("BUY", 100, "2850"));
-        let end = crate::live_run::end(&stopped, Some(&told));
+        let end = end(&stopped, Some(&told));
         let wanted = "
 run r1 of mine: stopped
 
@@ -617,7 +617,7 @@ run r1 of mine: stopped
         let mut lines = vec![line("INFO", "no warning")];
         lines.extend((0..7).map(|number| line("WARN", &format!("GAP: 7203.TSE {number}"))));
         write("log.json", &serde_json::Value::from(lines).to_string());
-        let end = crate::live_run::end(&stopped, Some(&told));
+        let end = super::end(&stopped, Some(&told));
         fs::remove_dir_all(&folder).unwrap();
         assert!(end.contains("profit or loss  -1,234.5 yen, 1,070 yen fees taken off\n"), "{end}");
         assert!(end.contains("  warnings        GAP: 7203.TSE 0\n"), "{end}");
