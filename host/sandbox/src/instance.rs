@@ -44,6 +44,8 @@ pub struct StrategyInstance {
     has_fed: bool,
     /// Trades that it is told to hand over at a time.
     feed_rows: u32,
+    /// The aggressor of the trade that comes next as a window of its own, where it is known.
+    aggressor: Option<OrderSide>,
 }
 
 /// Trades that are handed over at a time at first, and at most. With so many the way in and out costs next to
@@ -86,6 +88,7 @@ impl StrategyInstance {
             is_fed: false,
             has_fed: false,
             feed_rows: FEED_ROWS_FIRST,
+            aggressor: None,
         }
     }
 
@@ -252,9 +255,6 @@ impl StrategyRuntime for StrategyInstance {
             Window::OneTrade(_) | Window::OneBar(_) => self.is_single = true,
             Window::Trades(_) | Window::Bars(_) => self.is_single = false,
         }
-        if !matches!(window, Window::OneTrade(_)) {
-            self.running.store.data_mut().aggressor = None;
-        }
         match (window, &self.feeder) {
             (Window::Trades(columns), Some(feeder)) if self.is_strict => {
                 feeder.fill(&mut self.running.store, columns);
@@ -280,8 +280,12 @@ impl StrategyRuntime for StrategyInstance {
         };
         self.running.store.data_mut().begin_event();
         let used_before = self.running.fuel_used();
+        if let Window::OneTrade(_) = window {
+            self.running.store.data_mut().aggressor = self.aggressor.take();
+        }
         let reached =
             self.call("advance", fuel, |calls, store| calls.advance(store, window, limit))?;
+        // What comes in between is no trade.
         self.running.store.data_mut().aggressor = None;
         if reached <= before || reached > limit {
             return Err(self.breach(
@@ -303,7 +307,7 @@ impl StrategyRuntime for StrategyInstance {
     }
 
     fn set_aggressor(&mut self, side: Option<OrderSide>) {
-        self.running.store.data_mut().aggressor = side;
+        self.aggressor = side;
     }
 
     fn on_order_events(&mut self, events: &[OrderEvent]) -> Result<Vec<Action>, Box<Fault>> {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use domain::account::{PortfolioView, Position, WorkingOrder};
 use domain::execution::ExecutionClient;
 use domain::order::OrderTrigger;
-use domain::tags::OrderTags;
+use domain::tags::{CashMargin, OrderTags};
 use domain::{
     Money, OrderCommand, OrderRequest, OrderSide, Quantity, ReasonCode, Rejection, TsNanos,
 };
@@ -58,7 +58,7 @@ struct Wanted<'a> {
     leaves: i128,
     /// Shares that the other working orders of its instrument and side still trade.
     others: i128,
-    is_margin: bool,
+    tags: OrderTags,
 }
 
 fn refuse(text: String) -> Result<(), Rejection> {
@@ -106,7 +106,7 @@ impl OrderGuard {
         execution.view_portfolio(&mut self.view, true);
         let Some(wanted) = Wanted::of(command, &self.view) else { return Ok(()) };
         wanted.check_position()?;
-        if self.market_data_lost && (wanted.is_buy() || wanted.is_margin) && wanted.grows() {
+        if self.market_data_lost && wanted.opens() && wanted.grows() {
             let text = "MARKET_DATA: market data are lost; until they are back only sells, cancels \
                         and changes to fewer shares pass";
             return refuse(text.to_owned());
@@ -214,14 +214,20 @@ impl<'a> Wanted<'a> {
         };
         let others = view.working_orders.iter().filter(is_other).map(leaves).sum();
         let leaves = i128::from(request.quantity.shares()) - i128::from(filled.shares());
-        let is_margin = !request.tags.is_empty()
-            && OrderTags::parse(&request.tags, request.time_in_force)
-                .is_ok_and(|tags| tags.is_margin());
-        Some(Self { request, before, position, leaves, others, is_margin })
+        // Those that make no sense are rejected by name where the order goes.
+        let tags = OrderTags::parse(&request.tags, request.time_in_force).unwrap_or_default();
+        Some(Self { request, before, position, leaves, others, tags })
     }
 
     fn is_buy(&self) -> bool {
         self.request.side == OrderSide::Buy
+    }
+
+    /// Whether it buys, or opens a margin position.
+    fn opens(&self) -> bool {
+        let is_new =
+            matches!(self.tags.cash_margin, CashMargin::CreditNew | CashMargin::GeneralNew);
+        self.is_buy() || is_new
     }
 
     /// Whether it is more than a change to fewer shares.
@@ -238,7 +244,7 @@ impl<'a> Wanted<'a> {
     /// P114: a cash sell has its shares. For margin orders the broker's rules alone hold.
     fn check_position(&self) -> Result<(), Rejection> {
         let (leaves, held, others) = (self.leaves, self.position.quantity, self.others);
-        if self.is_buy() || self.is_margin || leaves + others <= i128::from(held) {
+        if self.is_buy() || self.tags.is_margin() || leaves + others <= i128::from(held) {
             return Ok(());
         }
         refuse(format!(

@@ -87,6 +87,7 @@ fn p115_lost_market_data_let_only_what_shrinks_pass() {
         .after(2, modify(shares(400)))
         .after(2, modify(shares(200)))
         .after(2, limit("S-1", Sell, 100, "1100"))
+        .after(2, tagged(market("M-1", Sell, 100), &["cash_margin=margin_general_new"]))
         // And back.
         .after(3, market("B-3", Buy, 100));
     let feed = Feed::default().trade(6, 1.0, "1000", 10_000);
@@ -94,7 +95,7 @@ fn p115_lost_market_data_let_only_what_shrinks_pass() {
     let feed = feed.step(StreamStep::MarketDataLost(false)).trade(6, 3.0, "1000", 10_000);
     let (texts, sent) = refused(feed, script, none());
     assert_eq!(sent, ["B-1", "O-1", "S-1", "B-3"]);
-    assert_eq!(texts.len(), 3, "{texts:?}");
+    assert_eq!(texts.len(), 4, "{texts:?}");
     assert!(texts.iter().all(|text| text.contains("VALIDATION_ERROR: MARKET_DATA: ")), "{texts:?}");
 }
 
