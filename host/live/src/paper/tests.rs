@@ -287,6 +287,41 @@ fn p116_a_stream_that_fails_ends_the_run_with_its_fault_and_a_complete_folder() 
     assert!(log.contains("GAP: 7203.TSE of a test"), "{log}");
 }
 
+/// P110 and P116: whatever a strategy does, its run ends, and what it did until then can be made again.
+#[test]
+fn p110_p116_a_strategy_that_misbehaves_ends_its_own_run() {
+    let Some(strategies) = built_in() else { return };
+    let guests = strategies.parent().unwrap().join("test-guests");
+    let trades = day(&mut Random::new(&[3]), DATES[1], &mut 2_400);
+    let fuel = domain::GuestLimit::Fuel;
+    let patient = Limits::default().with(fuel, fuel.most()).unwrap();
+    let deadline = Limits { watchdog: Some(Duration::from_millis(200)), ..patient };
+    for (name, limits) in [
+        ("loops-forever", Limits::default()),
+        ("loops-forever", deadline),
+        ("grows-memory", Limits::default()),
+        ("panics-in-event", Limits::default()),
+        ("recurses", Limits::default()),
+        ("returns-huge-lists", Limits::default()),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let strategy = guests.join(format!("{name}.wasm")).to_str().unwrap().to_owned();
+        let parameters = BTreeMap::new();
+        let of_home = paper(strategies.clone(), home.path());
+        let paper = PaperRun { strategy, parameters, limits, data: None, ..of_home };
+        let folder = paper.folder.clone();
+        let (outcome, _) = run(paper, trades.iter().map(of_trade).collect());
+        let Ok(PaperOutcome::Ended(ended)) = outcome else { panic!("{name}: {outcome:?}") };
+        let RunStatus::Failed(fault) = &ended.totals.status else { panic!("{name} goes on") };
+        let is_late = matches!(fault.kind, FaultKind::Watchdog { allowed_ms: 200 });
+        assert_eq!(is_late, limits.watchdog.is_some(), "{name}: {fault}");
+        let manifest = manifest_in(&folder);
+        assert_eq!((&manifest["partial"], &manifest["status"]), (&json!(false), &json!("failed")));
+        let reproduced = reproduce(&folder, None, Some(&home.path().join("cache"))).unwrap();
+        assert!(reproduced.identical && !reproduced.torn, "{name}: {reproduced:?}");
+    }
+}
+
 #[test]
 fn p84_a_strategy_that_refuses_its_configuration_leaves_nothing_behind() {
     let Some(strategies) = built_in() else { return };
