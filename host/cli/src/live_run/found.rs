@@ -84,7 +84,7 @@ pub(super) fn or_start(
             if !flags.is_empty() {
                 let flags = flags.join(", ");
                 eprintln!(
-                    "note: an engine runs already, and keeps its settings; {flags} has no effect"
+                    "note: an engine runs already, and keeps its settings; without effect: {flags}"
                 );
             }
             Ok(Some((client, None)))
