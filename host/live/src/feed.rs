@@ -43,6 +43,29 @@ pub const OTHER_TIME_FROM_NANOS: u64 = 60 * 1_000_000_000;
 /// So long after the close a day ends by the engine's clock (P119).
 pub const DAY_END_WAIT_NANOS: u64 = 5 * 60 * 1_000_000_000;
 
+/// The engine's clock for a market that may play another time.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MarketClock {
+    /// Nanoseconds by which the engine's clock is ahead of such a market; else 0.
+    ahead: i128,
+}
+
+impl MarketClock {
+    /// Takes the time of a trade and that of its coming (see [`OTHER_TIME_FROM_NANOS`]).
+    pub fn see(&mut self, print: &TradePrint) {
+        let ahead = i128::from(print.received.nanos()) - i128::from(time_of(print).nanos());
+        let is_other = ahead.unsigned_abs() > u128::from(OTHER_TIME_FROM_NANOS);
+        self.ahead = if is_other { ahead } else { 0 };
+    }
+
+    /// The market's time at a time of the engine's clock.
+    #[must_use]
+    pub fn at(&self, now: TsNanos) -> TsNanos {
+        let nanos = i128::from(now.nanos()) - self.ahead;
+        u64::try_from(nanos.max(0)).map_or(TsNanos::MAX, TsNanos::from_nanos)
+    }
+}
+
 /// What may wait, and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeedLimits {
@@ -121,7 +144,7 @@ pub fn feed(
             series: series.collect(),
             waiting: VecDeque::new(),
             newest: None,
-            ahead: 0,
+            clock: MarketClock::default(),
             ended_day: None,
             senders: 1,
             is_open: false,
@@ -169,9 +192,7 @@ struct State {
     waiting: VecDeque<Waiting>,
     /// The time of the newest row.
     newest: Option<TsNanos>,
-    /// Nanoseconds by which the engine's clock is ahead of a market that plays another time; else 0. See
-    /// [`OTHER_TIME_FROM_NANOS`].
-    ahead: i128,
+    clock: MarketClock,
     /// The last day that has ended, in days since 1970 in Japan.
     ended_day: Option<u64>,
     senders: usize,
@@ -223,7 +244,7 @@ impl FeedSender {
     /// (P119).
     pub fn clock(&self, now: TsNanos) {
         self.change(|state, came| {
-            let now = state.of_market(now);
+            let now = state.clock.at(now);
             for place in 0..state.series.len() {
                 let made = state.series[place].minutes.clock(now);
                 state.give_bar(made, came);
@@ -322,9 +343,7 @@ impl State {
             let note = series.of_parts();
             return self.note(note, came);
         };
-        let ahead = i128::from(print.received.nanos()) - i128::from(time_of(print).nanos());
-        let is_other = ahead.unsigned_abs() > u128::from(OTHER_TIME_FROM_NANOS);
-        self.ahead = if is_other { ahead } else { 0 };
+        self.clock.see(print);
         match self.rows {
             FeedRows::Trades => {
                 let trade = Trade { ts_event: self.risen(trade.ts_event), ..trade };
@@ -346,12 +365,6 @@ impl State {
             bar.ts_event = self.risen(bar.ts_event);
             self.push(StreamStep::Bar(bar), came);
         }
-    }
-
-    /// The market's time at a time of the engine's clock.
-    fn of_market(&self, now: TsNanos) -> TsNanos {
-        let nanos = i128::from(now.nanos()) - self.ahead;
-        u64::try_from(nanos.max(0)).map_or(TsNanos::MAX, TsNanos::from_nanos)
     }
 
     /// The time that a row has for the strategy: never before the newest one (P117).

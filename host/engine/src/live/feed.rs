@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use domain::InstrumentIx;
 use domain::market_update::{Board, MarketUpdate, Symbol};
-use live::feed::{MinuteBars, TakenIntoBar, whole_trade};
+use live::feed::{MarketClock, MinuteBars, TakenIntoBar, whole_trade};
 use marketdata::MadeBar;
 use venues::Recipient;
 use venues::local_broker::{VENUE, VenueEvent};
@@ -23,6 +23,7 @@ pub(super) struct Feed {
     heads: BTreeMap<String, Arc<TradesHead>>,
     /// The minute that grows, of each symbol that a client wants (specification 4, P90).
     bars: BTreeMap<Symbol, MinuteBars>,
+    clock: MarketClock,
 }
 
 impl Feed {
@@ -42,9 +43,10 @@ impl Feed {
         let now = shared.started.elapsed();
         shared.lock().hub.publish_market(symbol, &text, trade, now);
         // What a gap left out was traded in no known minute.
-        if let Some(trade) = update.trade.as_ref().filter(|trade| !trade.after_gap)
-            && let Some(trade) = whole_trade(trade, InstrumentIx(0))
+        if let Some(print) = update.trade.as_ref().filter(|print| !print.after_gap)
+            && let Some(trade) = whole_trade(print, InstrumentIx(0))
         {
+            self.clock.see(print);
             let bars = self.bars.entry(update.board.symbol).or_default();
             if let TakenIntoBar::Growing(Some(made)) = bars.take(&trade) {
                 send_bar(shared, symbol, &made);
@@ -54,7 +56,7 @@ impl Feed {
 
     /// Time goes on: minutes end without a trade after them.
     pub(super) fn tick(&mut self, shared: &Shared) {
-        let now = domain::clock::wall_now();
+        let now = self.clock.at(domain::clock::wall_now());
         for (symbol, bars) in &mut self.bars {
             if let Some(made) = bars.clock(now) {
                 send_bar(shared, symbol.as_str(), &made);
