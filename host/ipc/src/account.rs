@@ -88,7 +88,7 @@ pub struct PositionRow<'a> {
     pub instrument_id: Text<'a>,
     /// Shares held, a whole number.
     pub qty: ShareCount,
-    /// Average price of the shares held; in a replay only.
+    /// Average price of the shares held, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub avg_open_price: Option<Decimal>,
     /// Value of the shares in yen at the last price.

@@ -116,7 +116,7 @@ order_event! {
         cumulative_qty: ShareCount,
         /// Shares still open, a whole number.
         leaves_qty: ShareCount,
-        /// The same time in nanoseconds since 1970 UTC; in a replay only.
+        /// The same time in nanoseconds since 1970 UTC; in a replay and on paper only.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ts_event_ns: Option<u64>,
     }

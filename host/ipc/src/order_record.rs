@@ -80,7 +80,7 @@ pub struct OrderRecordWire<'a> {
     /// Official fields that have no field of their own; rows of `local_broker` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Map<String, Value>>,
-    /// Who sent it; rows of a replay only.
+    /// Who sent it; only in rows of a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
 }

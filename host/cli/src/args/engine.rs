@@ -134,7 +134,7 @@ pub(crate) struct EngineArgs {
 
     /// Folders of runs to keep; default: 20.
     ///
-    /// The engine removes older ones. Environment: KUMIKI_RUNS_KEPT.
+    /// The engine removes older ones. Runs on the live market stay. Environment: KUMIKI_RUNS_KEPT.
     #[arg(long, value_name = "N", help_heading = "Limits and folders")]
     pub(crate) runs_kept: Option<usize>,
 
