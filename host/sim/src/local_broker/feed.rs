@@ -331,7 +331,8 @@ impl Walk {
         gateway.trade(place, price, shares, time);
     }
 
-    /// A price some steps from the last, inside the day's range, and a number of lots.
+    /// A price some steps from the last, inside the day's range, and a number of lots: mostly few, and in one of eight
+    /// as many as a fund's.
     fn next_trade(&mut self, gateway: &Gateway, place: usize) -> (Price, u64) {
         let board = &gateway.boards[place];
         let ticks = board.issue.ticks;
@@ -339,7 +340,10 @@ impl Walk {
         let away = i64::try_from(self.random.below(2 * STEP_MAX + 1)).unwrap_or_default();
         let steps = (away - i64::try_from(STEP_MAX).unwrap_or_default()) / 2;
         let price = limits.clamp(ticks.moved(board.price(), steps));
-        let lots = 1 + self.random.below(9);
+        let lots = match self.random.below(64) {
+            many @ 56.. => 10 + 5 * (many - 56),
+            few => 1 + few % 8,
+        };
         (price, lots * board.issue.lot.shares())
     }
 }
