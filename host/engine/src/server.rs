@@ -217,7 +217,11 @@ async fn end(shared: &Arc<Shared>) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
+    // What a person has to know goes out meanwhile.
+    let notifier = shared.notifier.clone();
+    let notified = tokio::task::spawn_blocking(move || notifier.finish(CLOSE_TIME));
     let _ = timeout(CLOSE_TIME, left).await;
+    let _ = notified.await;
 }
 
 /// One connection from its begin to its end.

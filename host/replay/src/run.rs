@@ -36,7 +36,7 @@ use results::recorder::{DaySlice, RowTimes};
 use results::rows::ClientCommand;
 use results::sink::{Record, RunSink};
 use results::{RunStatus, RunTotals};
-pub(crate) use stream::{EachRow, StreamRun};
+pub(crate) use stream::StreamRun;
 use trader::{LastPrices, SessionLimits, StrategySession};
 use worth::Worth;
 pub use worth::WorthError;

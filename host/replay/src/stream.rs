@@ -9,8 +9,9 @@ use results::RunTotals;
 use results::sink::RunSink;
 use trader::OrderLimits;
 
+use crate::driver::Unpaced;
 use crate::options::ReplayOptions;
-use crate::run::{EachRow, ReplayError, Run, StreamRun};
+use crate::run::{ReplayError, Run, StreamRun};
 
 /// What comes next in a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +68,6 @@ pub fn stream(
 ) -> Result<RunTotals, ReplayError> {
     options.check()?;
     let options = ReplayOptions { window: 1, ..options.clone() };
-    let mut driver = EachRow;
+    let mut driver = Unpaced;
     StreamRun::new(Run::new(strategy, &options, sink, &mut driver), limits).run(source)
 }

@@ -8,10 +8,11 @@ use domain::gateway_mapping::GatewayMapping;
 use domain::{ReasonCode, Rejection};
 use ipc::{Dialect, OrderListFilter, VenueCapabilities};
 use keys::dialog::Dialog;
+use live::notify::NoticeKind;
 use venues::local_broker::config::Endpoint;
 use venues::local_broker::{
-    Command, ConfigError, LocalBrokerConfig, Output, REGISTER_MAX, STRATEGY, Service, ServiceError,
-    Setup,
+    Command, ConfigError, ErrorCode, LocalBrokerConfig, Output, REGISTER_MAX, STRATEGY, Service,
+    ServiceError, Setup, VenueEvent,
 };
 use venues::{OrderQuery, Recipient, RequestContext};
 
@@ -162,7 +163,14 @@ impl Gateway {
                 Output::Event(Recipient::Client(STRATEGY), event) => {
                     shared.live.strategy.answer(event);
                 }
-                Output::Event(to, event) => feed::send(&mut shared.lock().hub, to, event),
+                Output::Event(to, event) => {
+                    if let VenueEvent::Unusable { code, message } = event
+                        && matches!(code, ErrorCode::TokenExpired | ErrorCode::LoginFailed)
+                    {
+                        shared.notice(NoticeKind::LoginNeeded, &format!("{VENUE}: {message}"));
+                    }
+                    feed::send(&mut shared.lock().hub, to, event);
+                }
                 Output::Market(update) => {
                     shared.live.strategy.update(update);
                     feed.market(&shared, update);

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ipc::{Dialect, VenueCapabilities};
+use live::notify::NoticeKind;
+use orders::event::{DeskEvent, Reply, SessionEvent};
 use orders::{AuditError, DeskCommand, DeskRules, InstrumentTable, Service, ServiceError, Setup};
 use venues::web_broker::WebBrokerConfig;
 
@@ -30,6 +32,19 @@ pub struct WebBroker {
     pub dialect: PathBuf,
     /// Whether the credentials of development count.
     pub dev_login_allowed: bool,
+}
+
+/// What a person has to know of an event.
+fn notice_of(event: &DeskEvent) -> Option<(NoticeKind, &str)> {
+    match event {
+        DeskEvent::Session(SessionEvent::Fault { message, .. }) => {
+            Some((NoticeKind::LoginNeeded, message))
+        }
+        DeskEvent::Reply(Reply::SecondPasswordRequired { .. }) => {
+            Some((NoticeKind::PasswordNeeded, "it wants the second password"))
+        }
+        _ => None,
+    }
 }
 
 /// A desk that runs.
@@ -106,6 +121,9 @@ impl OrderDesk {
         let clients = Arc::downgrade(shared);
         let service = Service::start(setup, move |to, event| {
             if let Some(shared) = clients.upgrade() {
+                if let Some((kind, why)) = notice_of(event) {
+                    shared.notice(kind, &format!("{VENUE}: {why}"));
+                }
                 // Made before the lock: a list may be long.
                 let event = desk_event(event);
                 shared.lock().hub.send_to(to, &event);

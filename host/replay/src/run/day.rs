@@ -143,7 +143,11 @@ impl Run<'_> {
     }
 
     /// What is due by itself up to a row, and the row against our orders.
-    fn at_row<'w>(&mut self, rows: impl MarketRows<'w>, row: usize) -> Result<(), Box<Fault>> {
+    pub(super) fn at_row<'w>(
+        &mut self,
+        rows: impl MarketRows<'w>,
+        row: usize,
+    ) -> Result<(), Box<Fault>> {
         let timestamp = TsNanos::from_nanos(rows.timestamp(row));
         self.hand_prices();
         self.run_due(timestamp)?;

@@ -9,29 +9,14 @@ use domain::strategy::LogLevel;
 use domain::{InstrumentIx, JstDate, Price, Quantity, TsNanos};
 use results::RunTotals;
 use results::recorder::RowTimes;
-use trader::{BarRows, OrderGuard, OrderLimits};
+use trader::{BarRows, OrderGuard, OrderLimits, Pass};
 
 use super::columns::Columns;
 use super::{Control, ReplayError, Run};
 use crate::days::RunDays;
-use crate::driver::{RunCommand, RunDriver, RunPosition};
 use crate::rows::MarketRows;
 use crate::series::hours_of;
 use crate::stream::{MarketStream, StreamStep};
-
-/// Lets a run look before each row whether its results can still be kept. Commands come as steps.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct EachRow;
-
-impl RunDriver for EachRow {
-    fn poll(&mut self, _: RunPosition) -> Option<RunCommand> {
-        None
-    }
-
-    fn rows_until_poll(&self, _: RunPosition) -> u64 {
-        1
-    }
-}
 
 /// A run over a stream.
 pub(crate) struct StreamRun<'s> {
@@ -178,11 +163,17 @@ impl<'s> StreamRun<'s> {
         if self.run.session.check.raise(row.instrument, row.highest) {
             self.run.session.check_account(date)?;
         }
-        let (seen, ended) = self.run.rows(rows, 1);
-        if seen > 0 {
-            self.note_row(row);
+        if self.run.session.recorder.has_failed() {
+            return Ok(Control::Stop);
         }
-        ended
+        // Recorded before the strategy gets it, so that the row with which it fails counts too (P87).
+        self.run.at_row(rows, 0)?;
+        let mut pass = Pass::new(rows, 0..1);
+        pass.set_recorded(1);
+        self.run.session.advance(&mut pass, 1)?;
+        self.run.rows_done += 1;
+        self.note_row(row);
+        Ok(Control::Continue)
     }
 
     fn note_row(&mut self, row: Row) {
