@@ -1,7 +1,5 @@
 //! What journals have of the words: read as it was written, and nothing else.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use domain::adjustment::Adjustment;
 use domain::{Money, OrderEventKind, Split, TimeInForce};
 

@@ -663,14 +663,14 @@ impl MarketStream for Steps {
 fn p112_steps_of_the_market_are_recorded_before_what_they_cause() {
     let folder = tempfile::tempdir().unwrap();
     let journal = Journal::create(folder.path(), header("", "{}"), day(6)).unwrap();
-    let steps = [
+    let steps = vec![
         StreamStep::Trade { trade: trade(1), aggressor: Some(OrderSide::Sell) },
         StreamStep::ReportBuyingPower,
         StreamStep::Note("GAP: 7203.TSE 100 shares".to_owned()),
         StreamStep::EndOfDay,
         StreamStep::Stop,
     ];
-    let mut source = Steps(steps.to_vec().into_iter());
+    let mut source = Steps(steps.clone().into_iter());
     let mut stream = JournaledStream::new(&mut source, journal.clone());
     stream.ready();
     for step in steps {
@@ -711,7 +711,7 @@ fn all_that_a_host_tells_is_read_again() {
     strategy.set_portfolio(&PortfolioView::default());
     strategy.set_portfolio(&PortfolioView::default());
     strategy.advance(Window::OneTrade(trade(1)), 1).unwrap_err();
-    assert_eq!(strategy.take_log(), [line.clone()]);
+    assert_eq!(strategy.take_log(), std::slice::from_ref(&line));
     journal.finish().unwrap();
     let records = read(folder.path()).unwrap();
     let expected = Header { part: 1, ..header("", "{}") };

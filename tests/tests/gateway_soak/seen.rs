@@ -42,7 +42,7 @@ impl Seen {
     pub(crate) fn take(&mut self, output: &Output<'_>) {
         match output {
             Output::Event(to, event) => self.event(*to, event),
-            Output::MarketPause => {}
+            Output::MarketPause | Output::Streaming(_) | Output::Tick => {}
             Output::Market(update) => self.market(update),
         }
     }
