@@ -60,8 +60,8 @@ pub(crate) use {
         OrderListArgs, OrderModifyArgs, OrderSubmitArgs, WhichArgs,
     },
     self::replay::{
-        CompareArgs, Granularity, JournalArgs, MergeArgs, NarrativeArgs, ReplayCommand, ReportArgs,
-        RunArgs, SweepArgs, VerifyArgs,
+        CompareArgs, CompareLiveArgs, Granularity, JournalArgs, MergeArgs, NarrativeArgs,
+        ReplayCommand, ReportArgs, RunArgs, SweepArgs, VerifyArgs,
     },
     self::sim::{SimCommand, TaxAccount, Traded, WebBrokerArgs},
     self::sim_local_broker::LocalBrokerArgs,
@@ -102,7 +102,7 @@ Exit codes:
   1    an error
   2    wrong arguments
   3    the strategy failed, or data update: due days are incomplete, run it again later
-  4    replay verify, replay journal: something else came out; replay sweep: a run saw the future
+  4    replay verify, journal, compare-live: something else came out; replay sweep: a run saw the future
   5    the data, journal or strategy of a verified run changed
   6    data update: a business day is missing between published ones
   10 to 22  serve: it did not start, see kumiki help serve

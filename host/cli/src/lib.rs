@@ -54,6 +54,7 @@ mod paths;
 mod progress;
 #[cfg(feature = "database")]
 mod rank;
+mod replay_compare_live;
 mod replay_journal;
 mod replay_results;
 mod replay_run;
@@ -189,6 +190,7 @@ fn run(command: &Command) -> anyhow::Result<Ending> {
         Command::Replay(ReplayCommand::Merge(merge)) => replay_sweep_merge::run(merge),
         Command::Replay(ReplayCommand::Verify(verify)) => replay_verify::run(verify),
         Command::Replay(ReplayCommand::Journal(journal)) => replay_journal::run(journal),
+        Command::Replay(ReplayCommand::CompareLive(compare)) => replay_compare_live::run(compare),
         Command::Live(command) => live::run(command),
         Command::Data(DataCommand::Sample(sample)) => data::sample(sample),
         Command::Data(DataCommand::Check(check)) => data_check::run(check),

@@ -21,6 +21,7 @@
 //! A crash cuts off the end of the last file at most. What is left is the start of what happened.
 
 mod journaled;
+mod known_days;
 mod line;
 mod reader;
 mod record;
@@ -29,11 +30,13 @@ mod stream;
 mod writer;
 
 pub use journaled::Journaled;
+pub use known_days::KnownDays;
 pub use reader::{JournalError, Records, read};
 pub use record::{
     Answer, Call, FaultRecord, Header, HostRecord, Input, JOURNAL_VERSION, Record, RecordedLimits,
     Row, RowKind, RunKind,
 };
+pub(crate) use reproduce::load as load_component;
 pub use reproduce::{
     Difference, Output, OutputKind, ReproduceError, Reproduced, STRATEGY_FILE, reproduce,
 };

@@ -29,7 +29,8 @@ use trader::{OrderLimits, Strategies};
 
 use crate::feed::FeedRows;
 use crate::journal::{
-    Header, JOURNAL_VERSION, Journal, Journaled, JournaledStream, RowKind, RunKind, STRATEGY_FILE,
+    Header, JOURNAL_VERSION, Journal, Journaled, JournaledStream, KnownDays, RowKind, RunKind,
+    STRATEGY_FILE,
 };
 
 /// The kind of these runs in a manifest.
@@ -251,6 +252,7 @@ impl ReadyRun {
             parameters: options.config_json.clone(),
             instruments: options.instruments.clone(),
             base_prices: options.base_prices.clone(),
+            days: KnownDays::of(options, run.first),
             granularity: match run.rows {
                 FeedRows::Trades => RowKind::Trade,
                 FeedRows::Minutes => RowKind::Minute,

@@ -24,8 +24,8 @@ use domain::{
 use exchange::ExecutionModel;
 use live::journal::{
     Header, HostRecord, JOURNAL_VERSION, JOURNAL_WAITING_BYTES_MAX, Journal, JournalError,
-    JournalFile, JournalFiles, Journaled, JournaledStream, OutputKind, Record, RecordedLimits,
-    ReproduceError, Row, RowKind, RunKind, STRATEGY_FILE, read, reproduce,
+    JournalFile, JournalFiles, Journaled, JournaledStream, KnownDays, OutputKind, Record,
+    RecordedLimits, ReproduceError, Row, RowKind, RunKind, STRATEGY_FILE, read, reproduce,
 };
 use replay::stream::{MarketStream, StreamStep};
 use replay::{ReplayOptions, TradingDay, Unpaced, limit_values, replay};
@@ -75,6 +75,7 @@ fn header(sha256: &str, parameters: &str) -> Header {
         parameters: parameters.to_owned(),
         instruments: instruments(),
         base_prices: vec![Some(Price::from_yen(1_000))],
+        days: KnownDays::default(),
         granularity: RowKind::Trade,
         cash: Money::from_yen(10_000_000),
         model: Some(ExecutionModel::default()),

@@ -1,7 +1,7 @@
 //! Two examples of each command, which end its help. A test reads them as the program would.
 
 /// Commands and their examples.
-pub(super) const EXAMPLES: [(&str, [&str; 2]); 51] = [
+pub(super) const EXAMPLES: [(&str, [&str; 2]); 52] = [
     (
         "replay",
         [
@@ -42,6 +42,13 @@ pub(super) const EXAMPLES: [(&str, [&str; 2]); 51] = [
         [
             "kumiki replay journal runs/paper-1",
             "kumiki replay journal runs/paper-1 --component ./mine.wasm --format json",
+        ],
+    ),
+    (
+        "replay compare-live",
+        [
+            "kumiki replay compare-live runs/paper-1",
+            "kumiki replay compare-live runs/paper-1 --component ./mine.wasm --out other.html",
         ],
     ),
     (

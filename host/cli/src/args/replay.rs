@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Arg, Args, Subcommand, ValueEnum};
 use domain::limits::SWEEP_JOBS_MAX;
 use domain::{InstrumentId, JstDate, Money, Quantity};
+use exchange::Preset;
 use replay::Multiplier;
 use replay::instruments::{
     Choices, InstrumentChoices, InstrumentName, InstrumentsError, TickChoice, choice_of,
@@ -43,6 +44,11 @@ pub(crate) enum ReplayCommand {
     /// The component gets what the journal has, in the same order. Its answers are compared with those of the run.
     #[command(after_long_help = JOURNAL_HELP)]
     Journal(JournalArgs),
+    /// Put a run on the live market beside the simulated exchange.
+    ///
+    /// The strategy runs again over the trades of the journal. Orders, fills and signals are compared.
+    #[command(after_long_help = COMPARE_LIVE_HELP)]
+    CompareLive(CompareLiveArgs),
     /// Make the report of a run again.
     Report(ReportArgs),
     /// Compare runs: parameters, statistics, equity.
@@ -464,6 +470,56 @@ pub(crate) struct JournalArgs {
     /// Another component in place of the run's own.
     #[arg(long, value_name = "FILE")]
     pub(crate) component: Option<PathBuf>,
+
+    /// Form of the result.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+
+    /// Folder of compiled strategies.
+    #[arg(long, alias = "cache", value_name = "DIR", env = "KUMIKI_CACHE")]
+    pub(crate) cache_dir: Option<PathBuf>,
+}
+
+const COMPARE_LIVE_HELP: &str = "\
+Examples:
+  kumiki replay compare-live runs/paper-1
+  kumiki replay compare-live runs/paper-1 --execution strict --execution optimistic
+  kumiki replay compare-live runs/paper-1 --component ./my_strategy.wasm --out other.html
+
+The command needs the run's folder alone: journal-YYYYMMDD.jsonl and strategy.wasm. Parameters, cash, limits of orders and the execution model are those of the run. A run on paper gives the same orders, fills (price, quantity, millisecond) and signals. A run with real orders is compared with the models strict, realistic and optimistic. --execution names others for any run.
+
+A missed fill is one that the run has and the simulated exchange does not. An extra fill is the other way round. The cost is what the simulated fills of the same shares cost more than those of the run. The page has all fills side by side.
+
+Example of an answer:
+  $ kumiki replay compare-live runs/paper-1
+  the same as the run: 12 orders, 12 fills and 3 signals of `sma-cross` (realistic)
+
+Exit codes:
+  0  orders, fills and signals are the same; of several models, with one of them
+  4  something else came out; the first difference is shown
+  5  the journal is damaged before its end, or the component is another one and --component was
+     not given
+  1 and 2 as everywhere";
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareLiveArgs {
+    /// Folder of a run on the live market.
+    #[arg(value_name = "RUN_DIR")]
+    pub(crate) folder: PathBuf,
+
+    /// Another component in place of the run's own.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) component: Option<PathBuf>,
+
+    /// Compare with this model in place of the run's own: strict, realistic or optimistic.
+    ///
+    /// May be given many times.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) execution: Vec<Preset>,
+
+    /// File of the page; default: compare.html in that folder.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
 
     /// Form of the result.
     #[arg(long, value_enum, default_value_t = Format::Table)]

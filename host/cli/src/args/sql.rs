@@ -16,6 +16,7 @@ Examples:
   echo \"SELECT count(*) FROM daily\" | kumiki sql --prices data --format csv
 
   kumiki sql --runs runs \"SELECT run, strategy, return_ratio FROM runs ORDER BY 3 DESC\"
+  kumiki sql --runs cache/runs \"SELECT run, profit FROM runs WHERE run_kind = 'paper'\"
   kumiki sql --runs runs \"SELECT client_order_id, title FROM narrative WHERE run = 'gain-5'\"
   kumiki sql --config-dir config \"SELECT phase, count(*) FROM audit GROUP BY 1\"
   kumiki sql --sweeps sweeps \"SELECT param_fast, max(sharpe) FROM sweeps GROUP BY 1 ORDER BY 1\"
@@ -27,8 +28,8 @@ Views, as far as there are files:
                  listed_issue and list_date (jp/listed_info.db); board_depth and board_trades
                  (jp/stocks_board); minute, trades, narrative and audit: files of one form
                  (Parquet, CSV with a header or JSON lines) in a folder of this name
-  --runs         runs, their tables orders, fills, round_trips, positions, equity, marks, days,
-                 signals, narrative and log, and audit
+  --runs         runs (run_kind is replay, paper or live), their tables orders, fills,
+                 round_trips, positions, equity, marks, days, signals, narrative and log, and audit
   --config-dir   audit: what an engine wrote of live orders (its run is `live`)
   --sweeps       sweeps
   --data         trades, minute_bars and daily_bars, without the files of days whose month has a

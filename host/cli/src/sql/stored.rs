@@ -30,8 +30,13 @@ const SWEEP_FILE: &str = "sweep.csv";
 /// The table of a run with its numbers, which is part of the view `runs`.
 const SUMMARY: &str = "summary";
 
+/// The column that says what kind of a run it is, and what it says of a replay: its manifest leaves it out.
+const RUN_KIND: &str = "run_kind";
+const REPLAY: &str = "replay";
+
 /// What `runs` says of each run, from its manifest: the name there, and the name in the view.
-const MANIFEST_COLUMNS: [(&str, &str); 7] = [
+const MANIFEST_COLUMNS: [(&str, &str); 8] = [
+    ("/run_kind", RUN_KIND),
     ("/component/name", "strategy"),
     ("/component/version", "strategy_version"),
     ("/parameters_effective", "parameters"),
@@ -61,7 +66,7 @@ pub(super) fn views(args: &SqlArgs, left_out: &mut LeftOut) -> Result<Vec<Stored
 }
 
 /// `runs` and a view for each of their tables; their logs of orders. A run that is not what `kumiki replay run`
-/// writes is in none of them.
+/// or a live run writes is in none of them.
 fn runs(
     root: &Path,
     audit: &mut Vec<LabelledFile>,
@@ -167,6 +172,9 @@ fn overview_row(run: &Found) -> Result<Vec<Option<String>>> {
     let name = format!("{SUMMARY}.csv");
     let path = run.path.join(&name);
     if !path.is_file() {
+        if said("/run_kind").is_some() {
+            bail!("it goes on, or was killed before its end; its journal has what it did");
+        }
         bail!("it has no {name}");
     }
     let mut reader = csv::Reader::from_path(&path).with_context(|| name.clone())?;
@@ -177,7 +185,7 @@ fn overview_row(run: &Found) -> Result<Vec<Option<String>>> {
     }
     let mut cells = vec![Some(run.label.clone())];
     for (place, column) in MANIFEST_COLUMNS {
-        let cell = said(place);
+        let cell = said(place).or_else(|| (column == RUN_KIND).then(|| REPLAY.to_owned()));
         check(MANIFEST_FILE, column, manifest_type(column), cell.as_deref())?;
         cells.push(cell);
     }

@@ -12,6 +12,8 @@ use exchange::ExecutionModel;
 use serde::{Deserialize, Serialize};
 use trader::OrderLimits;
 
+use super::known_days::KnownDays;
+
 /// Version of what a journal holds.
 pub const JOURNAL_VERSION: u32 = 1;
 
@@ -121,6 +123,9 @@ pub struct Header {
     pub instruments: Vec<Instrument>,
     /// The last close of each before the run; none where it is not known.
     pub base_prices: Vec<Option<Price>>,
+    /// What is known of the days of the run.
+    #[serde(default)]
+    pub days: KnownDays,
     /// Trades or bars.
     pub granularity: RowKind,
     /// Money at the start.

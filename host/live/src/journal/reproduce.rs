@@ -184,7 +184,7 @@ pub fn reproduce(
 }
 
 /// Reads a component and makes it ready, with the limits of the run but for the clock.
-fn load(
+pub(crate) fn load(
     file: &Path,
     header: &Header,
     is_of_run: bool,

@@ -18,6 +18,7 @@ use results::sink::TotalsOnly;
 use serde_json::json;
 
 use super::*;
+use crate::compare::compare;
 use crate::feed::tests::trade as live_trade;
 use crate::feed::{FeedLimits, FeedObserver, Opening, feed};
 use crate::journal::reproduce;
@@ -174,6 +175,15 @@ fn p111_p119_p120_a_paper_run_leaves_what_a_replay_over_the_same_rows_does() {
     let reproduced = reproduce(&folder, None, Some(&home.path().join("cache"))).unwrap();
     assert!(reproduced.identical && !reproduced.torn, "{reproduced:?}");
     assert!(reproduced.outputs > 40, "{} outputs", reproduced.outputs);
+    // P120: over the trades of the journal too, and another component does something else.
+    let cache = home.path().join("cache");
+    let compared = compare(&folder, None, &[], Some(&cache)).unwrap();
+    assert!(compared.identical, "{:?}", compared.models[0].first_difference);
+    assert_eq!(compared.models[0].model, "realistic");
+    assert_eq!(compared.models[0].fills.recorded, ended.totals.fill_count);
+    let other = built_in().unwrap().join("buy-and-hold.wasm");
+    let compared = compare(&folder, Some(&other), &[], Some(&cache)).unwrap();
+    assert!(!compared.identical && compared.component == "buy-and-hold", "{compared:?}");
 
     days.iter().for_each(|(date, trades)| write_day(&data, date, trades));
     let out = home.path().join("replay");

@@ -1,8 +1,7 @@
 //! Runs side by side: their parameters, their statistics, their equity.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
@@ -10,7 +9,7 @@ use serde_json::Value;
 
 use super::curve::Curve;
 use super::data::cash_start;
-use super::{COMPARE_PAGE, write_page, written};
+use super::{COMPARE_PAGE, replace_page, written};
 use crate::output::read::read_json;
 use crate::output::{FolderError, MANIFEST_FILE, ReadError};
 use crate::summary::DEFINITIONS;
@@ -118,10 +117,7 @@ impl Comparison {
     /// # Errors
     /// [`FolderError`] when it cannot be written, or `page` is there and something else.
     pub fn write_page(&self, page: &Path) -> Result<(), FolderError> {
-        if !is_replaceable(page).map_err(FolderError::at(page))? {
-            return Err(FolderError::NoPage { path: page.to_owned() });
-        }
-        write_page(page, COMPARE_PAGE, |out| {
+        replace_page(page, COMPARE_PAGE, |out| {
             out.write_all(b"{\"comparison\":")?;
             written(out, self)?;
             out.write_all(b",\"definitions\":")?;
@@ -131,20 +127,6 @@ impl Comparison {
             out.write_all(b"}")
         })
     }
-}
-
-/// Whether there is nothing, or a page that begins as ours. What a link leads to is somebody else's.
-fn is_replaceable(page: &Path) -> io::Result<bool> {
-    let found = match page.symlink_metadata() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
-        found => found?,
-    };
-    let start = COMPARE_PAGE.split("@@").next().unwrap_or_default().as_bytes();
-    let mut begins = Vec::new();
-    if found.is_file() {
-        File::open(page)?.take(start.len() as u64).read_to_end(&mut begins)?;
-    }
-    Ok(begins == start)
 }
 
 impl RunOverview {

@@ -21,7 +21,7 @@ mod tests;
 pub mod texts;
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
 use crate::output::FolderError;
@@ -36,6 +36,9 @@ const RUN_PAGE: &str = include_str!("assets/template.html");
 
 /// The page of a comparison.
 const COMPARE_PAGE: &str = include_str!("assets/compare.html");
+
+/// The page of a live run beside simulated ones.
+const LIVE_PAGE: &str = include_str!("assets/live_compare.html");
 
 /// The style sheet that all pages share.
 pub const STYLE: &str = include_str!("assets/report.css");
@@ -56,7 +59,7 @@ pub const CHART_LICENSE: &str = include_str!("assets/uPlot.LICENSE");
 const POINTS_MAX: usize = 20_000;
 
 /// Rows of one table that a page holds at most; the files beside it hold all.
-const ROWS_MAX: usize = 50_000;
+pub const ROWS_MAX: usize = 50_000;
 
 /// Bytes of text of one table that a page holds at most.
 const TEXT_BYTES_MAX: usize = 8 << 20;
@@ -77,6 +80,42 @@ pub(crate) fn write_from(
 ) -> Result<(), FolderError> {
     let data = data::PageData::read(folder, tables)?;
     write_page(page, RUN_PAGE, |out| data.write(out))
+}
+
+/// Writes the page of a live run beside simulated ones; an earlier one is replaced. `data` has the names that
+/// `assets/live_compare.js` reads.
+///
+/// # Errors
+/// [`FolderError`] when it cannot be written, or `page` is there and something else.
+pub fn write_live_page(page: &Path, data: &impl serde::Serialize) -> Result<(), FolderError> {
+    replace_page(page, LIVE_PAGE, |out| written(out, data))
+}
+
+/// Writes a page where there is nothing, or one of the same template.
+fn replace_page(
+    page: &Path,
+    template: &str,
+    data: impl Fn(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<(), FolderError> {
+    if !is_replaceable(page, template).map_err(FolderError::at(page))? {
+        return Err(FolderError::NoPage { path: page.to_owned() });
+    }
+    write_page(page, template, data)
+}
+
+/// Whether there is nothing, or a page that begins as ours. What a link leads to is somebody else's.
+fn is_replaceable(page: &Path, template: &str) -> io::Result<bool> {
+    let found = match page.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        found => found?,
+    };
+    let template = texts::filled(template, TEXTS);
+    let start = template.split("@@").next().unwrap_or_default().as_bytes();
+    let mut begins = Vec::new();
+    if found.is_file() {
+        File::open(page)?.take(start.len() as u64).read_to_end(&mut begins)?;
+    }
+    Ok(begins == start)
 }
 
 /// Puts the parts into a template in one pass, so that a part that looks like a placeholder stays
@@ -126,6 +165,7 @@ fn part(name: &str) -> &'static str {
         "tables.js" => include_str!("assets/tables.js"),
         "report.js" => include_str!("assets/report.js"),
         "compare.js" => include_str!("assets/compare.js"),
+        "live_compare.js" => include_str!("assets/live_compare.js"),
         _ => "",
     }
 }

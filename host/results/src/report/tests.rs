@@ -8,7 +8,8 @@ use domain::{
 use serde_json::Value;
 
 use super::{
-    COMPARE_PAGE, Comparison, POINTS_MAX, ROWS_MAX, RUN_PAGE, TEXT_BYTES_MAX, TEXTS, part, sample,
+    COMPARE_PAGE, Comparison, LIVE_PAGE, POINTS_MAX, ROWS_MAX, RUN_PAGE, TEXT_BYTES_MAX, TEXTS,
+    part, sample,
 };
 use crate::output::{Manifest, REPORT_FILE};
 use crate::summary::DEFINITIONS;
@@ -129,7 +130,7 @@ fn a_folder_without_a_run_is_refused() {
 
 #[test]
 fn every_placeholder_has_its_part() {
-    for template in [RUN_PAGE, COMPARE_PAGE] {
+    for template in [RUN_PAGE, COMPARE_PAGE, LIVE_PAGE] {
         for (index, name) in template.split("@@").enumerate() {
             assert!(index % 2 == 0 || name == "data" || !part(name).is_empty(), "{name}");
         }
@@ -138,7 +139,7 @@ fn every_placeholder_has_its_part() {
     assert!(!page(&sample::empty()).contains("@@"));
 }
 
-const SCRIPTS: [&str; 11] = [
+const SCRIPTS: [&str; 12] = [
     "language.js",
     "format.js",
     "table.js",
@@ -150,6 +151,7 @@ const SCRIPTS: [&str; 11] = [
     "tables.js",
     "report.js",
     "compare.js",
+    "live_compare.js",
 ];
 
 #[test]
@@ -284,6 +286,40 @@ fn runs_are_put_side_by_side() {
     assert_eq!(data["comparison"]["runs"][1]["warning"], HOSTILE);
     assert_eq!(data["curves"][1]["minutes"], 3 * 330);
     assert!(!data_text(&page).contains(['<', '>', '&']));
+}
+
+/// P120: the page of a live run keeps hostile texts as texts, replaces itself, and nothing else.
+#[test]
+fn p120_a_live_run_has_a_page_beside_simulated_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("compare.html");
+    let data = serde_json::json!({ "component": HOSTILE });
+    super::write_live_page(&page, &data).unwrap();
+    super::write_live_page(&page, &data).unwrap();
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert_eq!(data_of(&text), data);
+    assert!(!data_text(&text).contains(['<', '>', '&']));
+    assert!(text.contains("<title data-text=\"titleLive\">Kumiki live comparison</title>"));
+    let (one, run) = (sample::run(1, 20), folder.path().join("both.html"));
+    let other = sample::folder(&sample::manifest(&one), &one);
+    let other = other.path().join("run");
+    Comparison::read(&[&other, &other]).unwrap().write_page(&run).unwrap();
+    let error = super::write_live_page(&run, &data).unwrap_err().to_string();
+    assert!(error.contains("both.html exists and is not a page of this command"), "{error}");
+}
+
+#[test]
+fn the_title_says_whether_a_run_was_live_paper_or_replay() {
+    let texts: Value = serde_json::from_str(TEXTS).unwrap();
+    for kind in ["replay", "paper", "live"] {
+        let text = texts[format!("runKind.{kind}")]["en"].as_str().unwrap();
+        assert!(text.contains(kind), "{text}");
+    }
+    assert!(part("report.js").contains(r#"known("runKind", manifest.run_kind ?? "replay")"#));
+    let result = sample::run(1, 20);
+    let manifest = Manifest { run_kind: Some("paper".to_owned()), ..sample::manifest(&result) };
+    assert_eq!(data_of(&page_with(&manifest, &result))["manifest"]["run_kind"], "paper");
+    assert_eq!(data_of(&page(&result))["manifest"]["run_kind"], Value::Null);
 }
 
 #[test]

@@ -21,13 +21,16 @@ function header({ manifest, summary, curve, instruments }) {
   const { component, start, end } = manifest;
   const names = instruments.map(({ id }) => issueText(manifest, id)).join(", ");
   byId("strategy").textContent = component.name;
-  document.title = `${component.name} \u00b7 ${names} \u00b7 ${t("replay")}`;
+  const kind = known("runKind", manifest.run_kind ?? "replay");
+  document.title = `${component.name} \u00b7 ${names} \u00b7 ${kind}`;
+  byId("kind").textContent = kind;
   const status = byId("status");
   status.textContent = known("status", summary.status);
   status.classList.add(`is-${summary.status}`);
   const dates = start === end ? dayText(start) : t("fromTo", { from: dayText(start), to: dayText(end) });
   byId("subtitle").replaceChildren(
-    el("b", "", names), " \u00b7 ", dates, " \u00b7 ", t("replayedBy", { granularity: known("granularity", manifest.granularity) }));
+    el("b", "", names), " \u00b7 ", dates, " \u00b7 ",
+    t(manifest.run_kind === undefined ? "replayedBy" : "seenBy", { granularity: known("granularity", manifest.granularity) }));
   verdict(byId("verdict"), manifest, summary, curve);
   byId("facts").append(
     fact(t("parameters"), parameters(inEffect(manifest))),
