@@ -55,8 +55,7 @@ fn print_table(found: &ComparedLive) -> Result<()> {
         }
     }
     if !found.identical {
-        println!();
-        print!("{}", columns(&numbers(&found.models)));
+        print!("\n{}", columns(&numbers(&found.models)));
     }
     if found.torn {
         println!("a crash has cut off the end of the journal; the rest was compared");
