@@ -1,4 +1,4 @@
-//! Where the orders of a strategy go: a simulated exchange or the order desk, behind one small trait.
+//! Where the orders of a strategy go: a simulated exchange, later a broker, behind one small trait.
 
 use crate::account::PortfolioView;
 use crate::command::OrderCommand;

@@ -1,4 +1,4 @@
-//! Drives one strategy, whatever executes its orders: a replay's exchange or the order desk.
+//! Drives one strategy, whatever executes its orders.
 //!
 //! - [`StrategySession`]: hands rows and events of orders to the strategy, executes what it wants, and holds its
 //!   records against its budgets.
