@@ -102,7 +102,8 @@ Exit codes:
   1    an error
   2    wrong arguments
   3    the strategy failed, or data update: due days are incomplete, run it again later
-  4    replay verify, journal, compare-live: something else came out; replay sweep: a run saw the future
+  4    replay verify, journal, compare-live: something else came out; replay sweep: a run saw
+       the future
   5    the data, journal or strategy of a verified run changed
   6    data update: a business day is missing between published ones
   10 to 22  serve: it did not start, see kumiki help serve

@@ -29,7 +29,8 @@ Views, as far as there are files:
                  (jp/stocks_board); minute, trades, narrative and audit: files of one form
                  (Parquet, CSV with a header or JSON lines) in a folder of this name
   --runs         runs (run_kind is replay, paper or live), their tables orders, fills,
-                 round_trips, positions, equity, marks, days, signals, narrative and log, and audit
+                 round_trips, positions, equity, marks, days, signals, narrative and log, and
+                 audit
   --config-dir   audit: what an engine wrote of live orders (its run is `live`)
   --sweeps       sweeps
   --data         trades, minute_bars and daily_bars, without the files of days whose month has a

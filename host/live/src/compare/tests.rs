@@ -38,7 +38,7 @@ impl InTurn {
         self.orders += 1;
         let buys = self.orders % 2 == 1;
         let side = if buys { OrderSide::Buy } else { OrderSide::Sell };
-        let is_limit = self.orders % 3 == 0;
+        let is_limit = self.orders.is_multiple_of(3);
         let away = Price::from_yen(2).units() * if buys { -1 } else { 1 };
         let request = OrderRequest {
             client_order_id: format!("O-{}", self.orders).into(),
@@ -91,7 +91,7 @@ impl StrategyRuntime for InTurn {
             Window::Trades(columns) => columns.trade(0),
             other => panic!("{other:?}"),
         };
-        let actions = if self.rows % 20 == 0 { self.order(trade) } else { vec![] };
+        let actions = if self.rows.is_multiple_of(20) { self.order(trade) } else { vec![] };
         Ok(Outcome { reached: 1, actions })
     }
 
