@@ -11,6 +11,7 @@ mod ipc_engine;
 mod ipc_feed;
 mod ipc_pace;
 mod languages_bench;
+mod live_bench;
 mod measure;
 mod memory;
 mod orders_bench;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     match name.as_str() {
         "ipc" => ipc_bench::run(),
         "languages" => languages_bench::run(),
+        "live" => live_bench::run(),
         "orders" => orders_bench::run(),
         "push" => push_bench::run(),
         "rank" => rank_bench::run(&tests::built::release_folder().join("../bench-data")),
@@ -50,7 +52,7 @@ fn main() -> ExitCode {
         serve_mixed::TASK => serve_mixed::child(),
         other => {
             eprintln!(
-                "there is no benchmark `{other}`; there are: ipc, languages, orders, push, rank, \
+                "there is no benchmark `{other}`; there are: ipc, languages, live, orders, push, rank, \
                  replay, serve, sweep, update"
             );
             return ExitCode::FAILURE;
