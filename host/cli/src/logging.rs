@@ -23,7 +23,7 @@ use crate::standard_error::{self, StandardError, utc};
 use crate::{progress, terminal};
 
 /// The crates whose events are shown: all of host/, as targets name them.
-const OWN: [&str; 20] = [
+const OWN: [&str; 21] = [
     "atomic_file",
     "cli",
     "domain",
@@ -32,6 +32,7 @@ const OWN: [&str; 20] = [
     "http_client",
     "ipc",
     "keys",
+    "live",
     "marketdata",
     "orders",
     "pricestore",
