@@ -33,10 +33,17 @@ const SEEDED: [(&str, &str, &str, u64); 8] = [
     ("--test program", "update_kills:: update_crash::", "KUMIKI_SOAK_KILLS", 100),
 ];
 
-/// Sessions of people with the engine process, made again by the program with windows 1, 64 and 1,024.
-const ENGINE_VARIABLE: &str = "KUMIKI_SOAK_ENGINE_SESSIONS";
-const ENGINE_SESSIONS: u64 = 200;
-const ENGINE_TEST: &str = "test_engine.py::test_a_session_can_be_repeated_from_its_commands";
+/// The same of tests in Python, each by its file and name.
+const SEEDED_IN_PYTHON: [(&str, &str, u64); 2] = [
+    // Sessions of people with the engine process, made again by the program with windows 1, 64 and 1,024.
+    (
+        "test_engine.py::test_a_session_can_be_repeated_from_its_commands",
+        "KUMIKI_SOAK_ENGINE_SESSIONS",
+        200,
+    ),
+    // Days of strategies on paper, while the gateway, the engine and the disk fail.
+    ("test_live_days.py::test_p112_p113_p120_a_day_with_faults", "KUMIKI_SOAK_LIVE_DAYS", 40),
+];
 
 /// Runs every seeded test with all its seeds and prints what each says of itself; then tries the packages.
 pub(crate) fn run(project: &Project) -> Result<()> {
@@ -51,10 +58,11 @@ pub(crate) fn run(project: &Project) -> Result<()> {
         process::run(command.env(variable, seeds(variable, default)))?;
     }
     let mut skips = Skips::default();
-    let sessions = seeds(ENGINE_VARIABLE, ENGINE_SESSIONS);
-    let test = format!("{}/{ENGINE_TEST}", python::TESTS);
-    python::test(project, &test, &[(ENGINE_VARIABLE, &sessions)], &mut skips, &mut Vec::new())?;
-    eprintln!("sessions with the engine: {sessions}; {}", skips.told());
+    for (name, variable, default) in SEEDED_IN_PYTHON {
+        let (test, count) = (format!("{}/{name}", python::TESTS), seeds(variable, default));
+        python::test(project, &test, &[(variable, &count)], &mut skips, &mut Vec::new())?;
+        eprintln!("{name}: {count} seeds; {}", skips.told());
+    }
     dist::run(project, &[], true)
 }
 
