@@ -227,7 +227,8 @@ impl Journal {
             return;
         }
         if let Some(ts_event) = ts_event {
-            state.day = ts_event.jst_date();
+            // The end of a day's orders comes with the first row of the next day, and has its own time.
+            state.day = state.day.max(ts_event.jst_date());
         }
         let day = state.day;
         let has_room = state
