@@ -547,8 +547,9 @@ impl Shared {
             }
         }
         let Core { hub, run: Some(run), .. } = &mut *core else { return };
-        run.start(hub);
+        // What comes from here on is told to clients after the start.
         drop(opening);
+        run.start(hub);
     }
 }
 

@@ -144,6 +144,7 @@ pub fn feed(
             series: series.collect(),
             waiting: VecDeque::new(),
             newest: None,
+            last_trade: None,
             clock: MarketClock::default(),
             ended_day: None,
             senders: 1,
@@ -190,8 +191,10 @@ struct State {
     waiting_max: usize,
     series: Vec<Series>,
     waiting: VecDeque<Waiting>,
-    /// The time of the newest row.
+    /// The time of the newest row, and of the day's end once that was given.
     newest: Option<TsNanos>,
+    /// The time of the last trade, be it in a bar that grows.
+    last_trade: Option<TsNanos>,
     clock: MarketClock,
     /// The last day that has ended, in days since 1970 in Japan.
     ended_day: Option<u64>,
@@ -245,13 +248,13 @@ impl FeedSender {
     pub fn clock(&self, now: TsNanos) {
         self.change(|state, came| {
             let now = state.clock.at(now);
+            let ends = |trade| session::close_after(trade).plus_nanos(DAY_END_WAIT_NANOS);
+            if state.last_trade.is_some_and(|trade| ends(trade) <= now) {
+                return state.end_day(came);
+            }
             for place in 0..state.series.len() {
                 let made = state.series[place].minutes.clock(now);
                 state.give_bar(made, came);
-            }
-            let ends = |newest| session::close_after(newest).plus_nanos(DAY_END_WAIT_NANOS);
-            if state.newest.is_some_and(|newest| ends(newest) <= now) {
-                state.end_day(came);
             }
         });
     }
@@ -344,6 +347,7 @@ impl State {
             return self.note(note, came);
         };
         self.clock.see(print);
+        self.last_trade = self.last_trade.max(Some(trade.ts_event));
         match self.rows {
             FeedRows::Trades => {
                 let trade = Trade { ts_event: self.risen(trade.ts_event), ..trade };
@@ -377,9 +381,12 @@ impl State {
             let made = self.series[place].minutes.end();
             self.give_bar(made, came);
         }
-        let day = self.newest.map(TsNanos::jst_day);
+        let Some(last) = self.last_trade else { return };
+        let day = Some(last.jst_day());
         if day > self.ended_day {
             self.ended_day = day;
+            // What still comes of the day comes after its close.
+            self.risen(session::close_after(last));
             self.push(StreamStep::EndOfDay, came);
         }
     }
