@@ -55,7 +55,8 @@ impl CalendarDays {
         let (first, last) = calendar.listed_range()?;
         let before = std::iter::successors(Some(begin), JstDate::pred_opt);
         let earliest = before.take(CALENDAR_DAYS_MAX).last().unwrap_or(begin);
-        let latest = begin.iter_days().take(CALENDAR_DAYS_MAX).next_back().unwrap_or(begin);
+        let after = std::iter::successors(Some(begin), JstDate::succ_opt);
+        let latest = after.take(CALENDAR_DAYS_MAX).last().unwrap_or(begin);
         let (first, last) = (first.max(earliest), last.min(latest));
         let days = first.iter_days().take_while(|day| *day <= last);
         let closed = days.filter(|day| is_weekday(*day) && !calendar.is_business_day(*day));
