@@ -1,6 +1,8 @@
 //! `bench live`: from a trade of the live market to the order that a strategy sends on seeing it, with the journal on
 //! and 46 other symbols beside (specification 4, P88, P112).
 
+#![expect(clippy::expect_used, reason = "a bench ends where something is missing")]
+
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
