@@ -7,7 +7,7 @@
 //! | P115 | lost market data are told once per outage |
 //! | P116 | who waits is watched; a queue that is too long or too old ends the run |
 //! | P117 | times never fall |
-//! | P118 | the aggressor of a trade, as [`side`] judges it |
+//! | P118 | the aggressor of a trade, as `side` judges it |
 
 mod minutes;
 mod receiver;
