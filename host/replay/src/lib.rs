@@ -7,7 +7,7 @@
 //! - [`series`]: what is replayed: trades or bars of up to four instruments, day by day.
 //! - [`RunDays`]: which days a run has.
 //! - [`run`]: the loop that hands market events to the strategy and its commands to the exchange.
-//! - [`stream`]: the same loop over rows that come one by one, as a live market gives them.
+//! - [`mod@stream`]: the same loop over rows that come one by one, as a live market gives them.
 //! - [`request`]: the use case "run a replay", from data and strategy to the folder of results, with
 //!   [`data_set`]; the only modules that name the sandbox or files of data.
 //! - [`verify`]: a run made again from its folder, to see whether the same comes out.
