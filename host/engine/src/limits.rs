@@ -93,6 +93,9 @@ pub const CLOSE_TIME: Duration = Duration::from_secs(1);
 pub const VENUE_STATE_TIME: Duration = Duration::from_secs(5);
 /// How long it waits until its instruments are registered: a gateway that pauses requests takes up to 7 s.
 pub const REGISTRATION_TIME: Duration = Duration::from_secs(20);
+/// How long the start of a live strategy waits for the stream of market data; without it the run begins with
+/// `market_data_lost` (P115).
+pub const STREAM_TIME: Duration = Duration::from_secs(3);
 /// Characters of a strategy's name (P65).
 pub const STRATEGY_ID_CHARS_MAX: usize = 64;
 /// Characters of a signal's tag and note on the wire (P78).

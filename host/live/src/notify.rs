@@ -183,7 +183,11 @@ impl Notifier {
             queue.waiting.pop_front();
             queue.dropped += 1;
         }
-        queue.waiting.push_back(notice);
+        // What a person must act on does not wait for fills.
+        let is_fill = |waiting: &Notice| waiting.kind == NoticeKind::Fill;
+        let place = queue.waiting.iter().position(is_fill).filter(|_| !is_fill(&notice));
+        let place = place.unwrap_or(queue.waiting.len());
+        queue.waiting.insert(place, notice);
         drop(queue);
         handle.0.changed.notify_all();
     }

@@ -34,13 +34,15 @@ use venues::local_broker::{Command, ErrorCode, STRATEGY, VenueEvent};
 
 use super::LOCAL_BROKER;
 use crate::ledger::RequestContext;
-use crate::limits::{REGISTRATION_TIME, VENUE_STATE_TIME};
+use crate::limits::{REGISTRATION_TIME, STREAM_TIME, VENUE_STATE_TIME};
 use crate::load::{Refusal, instruments, internal, invalid};
 use crate::present::session as present;
 use crate::run::{Run, RunControl, RunKind, RunSetup};
 use crate::session::{CommandContext, Shared, UnderWay};
 use crate::start::{ClientSink, End, RUNS, execution, run_id, strategy_file};
 
+/// How often the start looks for the stream of market data.
+const STREAM_LOOK: Duration = Duration::from_millis(10);
 /// How often the feed gets the engine's time.
 const CLOCK_EVERY: Duration = Duration::from_millis(250);
 
@@ -54,6 +56,8 @@ struct Ends {
     feed: Option<FeedSender>,
     /// There while an answer of the venue is waited for.
     answers: Option<Sender<VenueEvent>>,
+    /// The venue's stream brings market data.
+    is_streaming: bool,
 }
 
 impl StrategyFeed {
@@ -79,13 +83,29 @@ impl StrategyFeed {
 
     /// Notes whether the venue's stream brings market data. Says whether a strategy has just lost them.
     pub(super) fn streaming(&self, is_streaming: bool) -> bool {
-        let ends = self.lock();
+        let mut ends = self.lock();
+        ends.is_streaming = is_streaming;
         let Some(feed) = &ends.feed else { return false };
         // It ends with the first frame (P115).
         if !is_streaming {
             feed.lost(true);
         }
         !is_streaming
+    }
+
+    /// Waits until market data come, at most so long; tells the strategy where they do not (P115).
+    fn wait_for_stream(&self, at_most: Duration) -> bool {
+        let watch = Stopwatch::start();
+        while !self.lock().is_streaming {
+            if watch.elapsed() >= at_most {
+                if let Some(feed) = &self.lock().feed {
+                    feed.lost(true);
+                }
+                return false;
+            }
+            domain::clock::sleep(STREAM_LOOK);
+        }
+        true
     }
 
     fn set(&self, feed: Option<FeedSender>) {
@@ -218,6 +238,8 @@ impl Shared {
             return core.busy(to, reason);
         }
         core.under_way = Some(UnderWay::Start);
+        // The run before is over; how it ended is in `last_run`.
+        core.run = None;
         drop(core);
         let (shared, request) = (Arc::clone(self), to.request());
         let run_id = run_id(wall_now());
@@ -366,7 +388,13 @@ struct Observer {
 impl FeedObserver for Observer {
     fn ready(&mut self, opening: Opening) {
         match self.shared.live.subscribe_strategy(&self.instruments) {
-            Ok(()) => self.shared.begin_run_with(opening),
+            Ok(()) => {
+                let is_streaming = self.shared.live.strategy.wait_for_stream(STREAM_TIME);
+                self.shared.begin_run_with(opening);
+                if !is_streaming {
+                    self.shared.market_data_lost();
+                }
+            }
             Err(refusal) => {
                 *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal);
                 if let Some(feed) = &self.shared.live.strategy.lock().feed {
