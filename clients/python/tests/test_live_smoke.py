@@ -73,7 +73,7 @@ def write_rows(folder, rows):
 
 
 def journal(run):
-    """The trades of a run's journal, and for each of its orders the number of the trade that it answers and the side."""
+    """The trades of a run's journal, and for each order the number of the trade that it answers, and its side."""
     rows, orders = [], []
     for path in sorted(run.glob("journal-*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -166,7 +166,7 @@ def still(tmp_path_factory):
 @pytest.fixture
 def one(still):
     """A session at that market."""
-    with still.session() as session:
+    with still.session(timeout=10) as session:
         yield session
 
 
@@ -227,13 +227,17 @@ def with_callback(folder, name):
 
 
 def test_compatibility_forbidden_callbacks_are_refused_at_the_start(still, one, tmp_path):
-    """And nothing is left behind (P84). A callback of another name is nobody's business."""
+    """And nothing is left behind (P84), also after a run. A callback of another name is nobody's business."""
+    begin(one, "empty")
+    last = one.stop()
     before = still.folders()
     for name in ("on-quote-tick", "on_quote_tick", "on_order_book_deltas", "onOrderBook"):
         with pytest.raises(kumiki.StrategyLoadError, match=f"exports `{name}`") as refused:
             begin(one, strategy_file=str(with_callback(tmp_path, name)))
         assert refused.value.code == "strategy_load_failed"
-        assert one.session().state == "Idle" and still.folders() == before
+        info = one.session()
+        assert (info.state, info.last_run.run_id, info.last_run.status) == ("Idle", last.run_id, "stopped")
+        assert still.folders() == before
     still.registers()
     begin(one, strategy_file=str(with_callback(tmp_path, "on-trade-tick")))
     assert one.stop().status == "stopped"
