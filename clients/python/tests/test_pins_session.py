@@ -249,11 +249,11 @@ def test_p64_progress_is_told_ten_times_a_second_at_most(start, market):
         assert {(step["unit"], step["total"]) for step in steps} == {("rows", end["rows_done"])}
 
 
-def test_p65_a_live_engine_takes_no_strategy(tmp_path, market):
+def test_p65_a_live_engine_takes_strategies_on_paper_only(tmp_path, market):
     """The order of the checks, the sets, the file and its start in replay mode:
     `test_a_start_is_refused_in_the_order_of_its_checks`."""
     with served(tmp_path, mode="live") as client:
-        assert client.ready["capabilities"]["strategy_engine"] == {"live": False, "replay": False}
+        assert client.ready["capabilities"]["strategy_engine"] == {"live": True, "replay": False}
         config = {"instrument_id": "7203.TSE", "max_qty": 100, "max_notional_jpy": 1_000_000,
                   "strategy_file": "nowhere.wasm"}
 

@@ -280,6 +280,12 @@ impl Shared {
             Ok(ready) => ready,
             Err(error) => return not_prepared(&error),
         };
+        if ready.module().capabilities().aggressor {
+            tracing::warn!(
+                strategy_id = wanted.strategy_id,
+                "the strategy asks for the aggressor side of trades; a replay knows none, so there it decides otherwise"
+            );
+        }
         let refusal = Arc::new(Mutex::new(None));
         let observer = Observer {
             shared: Arc::clone(self),
