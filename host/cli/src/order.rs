@@ -68,15 +68,19 @@ fn attach(args: &AttachArgs) -> Result<Desk> {
 /// The engine that runs, and one of its venues.
 pub(crate) fn attach_to(args: &AttachArgs, venue: &'static str) -> Result<Desk> {
     let file = Configuration::read(args.config.as_deref())?;
-    let folder: Option<PathBuf> =
-        args.config_dir.clone().or(file.config_dir).or_else(paths::system_config);
-    let folder =
-        folder.context("this system has no folder for settings; give one with --config-dir DIR")?;
+    let folder = config_folder(args, &file)?;
     let client = Client::attach(&folder, EngineMode::Live)?;
     if !client.ready().dialects.contains_key(venue) {
         anyhow::bail!("the engine has no venue {venue}");
     }
     Ok(Desk { client, format: args.format, venue })
+}
+
+/// The folder of an engine's session file, as flags, environment and file say.
+pub(crate) fn config_folder(args: &AttachArgs, file: &Configuration) -> Result<PathBuf> {
+    let folder = args.config_dir.as_ref().or(file.config_dir.as_ref()).cloned();
+    let folder = folder.or_else(paths::system_config);
+    folder.context("this system has no folder for settings; give one with --config-dir DIR")
 }
 
 fn submit(args: &OrderSubmitArgs) -> Result<Ending> {

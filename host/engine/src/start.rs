@@ -15,8 +15,8 @@ use domain::text::with_causes;
 use domain::{InstrumentId, JstDate, Money, Quantity};
 use exchange::{Commission, ExecutionModel, Preset, SameDayRoundTrips};
 use ipc::{
-    EngineKind, EngineMode, EngineStartConfig, ExecutionConfig, Granularity, KlineInterval,
-    Multiplier, RunEnd, SessionState, StartEngine, error_code,
+    Decimal, EngineKind, EngineMode, EngineStartConfig, ExecutionConfig, Granularity,
+    KlineInterval, Multiplier, RunEnd, SessionState, StartEngine, error_code,
 };
 use live::journal::STRATEGY_FILE;
 use live::notify::{Notice, NoticeFill, NoticeKind};
@@ -45,6 +45,20 @@ use crate::session::{CommandContext, Core, EndedRun, Shared, UnderWay};
 const WINDOW: u32 = 1;
 /// The folder of the runs inside the cache folder.
 pub(crate) const RUNS: &str = "runs";
+
+/// Money at the start of a run.
+pub(crate) fn positive_cash(cash: Decimal) -> Result<Money, Refusal> {
+    let cash = Money::from(cash);
+    if cash <= Money::ZERO {
+        return Err(invalid(format!("INITIAL_CASH: {cash} yen; it must be more than 0")));
+    }
+    Ok(cash)
+}
+
+/// The parameters that a command gives the strategy.
+pub(crate) fn parameters(config: &EngineStartConfig) -> BTreeMap<String, serde_json::Value> {
+    config.strategy_init_kwargs.clone().unwrap_or_default().into_iter().collect()
+}
 
 /// The strategy that a command names.
 pub(crate) fn strategy_file(config: &EngineStartConfig) -> Result<String, Refusal> {
@@ -114,16 +128,24 @@ impl Shared {
         }
         core.under_way = Some(UnderWay::Start);
         drop(core);
-        let (shared, client_request) = (Arc::clone(self), to.request());
+        self.spawn_run(to, |shared, request, place| shared.run(request, wanted, place));
+    }
+
+    /// Makes a run on a thread of its own, and sends its end, whatever that is. `run` gets the command, and the name and
+    /// the folder of the run.
+    pub(crate) fn spawn_run(
+        self: &Arc<Self>,
+        to: &CommandContext<'_>,
+        run: impl FnOnce(&Arc<Self>, &RequestContext, (&str, &Path)) -> End + Send + 'static,
+    ) {
+        let (shared, request) = (Arc::clone(self), to.request());
         let run_id = run_id(domain::clock::wall_now());
         let run_dir = self.config.cache_dir.join(RUNS).join(&run_id);
         thread::spawn(move || {
-            let run = AssertUnwindSafe(|| shared.run(&client_request, wanted, (&run_id, &run_dir)));
-            let end = catch_unwind(run).unwrap_or_else(|_| {
-                let (code, why) = internal();
-                End::Nothing { code, why }
-            });
-            shared.ended(&client_request, &end, (run_id, run_dir));
+            let run = AssertUnwindSafe(|| run(&shared, &request, (&run_id, &run_dir)));
+            let end = catch_unwind(run).unwrap_or_else(|_| End::nothing(internal()));
+            shared.live.release_strategy();
+            shared.ended(&request, &end, (run_id, run_dir));
         });
     }
 
@@ -147,10 +169,7 @@ impl Shared {
         let wire = config.granularity.ok_or_else(|| missing("GRANULARITY"))?;
         let cash = config.initial_cash.ok_or_else(|| missing("INITIAL_CASH"))?;
         let strategy = strategy_file(config)?;
-        let cash = Money::from(cash);
-        if cash <= Money::ZERO {
-            return Err(invalid(format!("INITIAL_CASH: {cash} yen; it must be more than 0")));
-        }
+        let cash = positive_cash(cash)?;
         let ids = instruments(&config.instrument_id, config.instrument_ids.as_deref())?;
         let dates = dates(start, end)?;
         let (model_name, model, choices) = execution(config.execution.as_ref(), Preset::Strict)?;
@@ -168,12 +187,7 @@ impl Shared {
             wire,
             dates,
             strategy,
-            parameters: config
-                .strategy_init_kwargs
-                .clone()
-                .unwrap_or_default()
-                .into_iter()
-                .collect(),
+            parameters: parameters(config),
             cash,
             model,
             model_name,
@@ -258,12 +272,7 @@ impl Shared {
     }
 
     /// Sends the end of a run.
-    pub(crate) fn ended(
-        &self,
-        request: &RequestContext,
-        end: &End,
-        (run_id, run_dir): (String, PathBuf),
-    ) {
+    fn ended(&self, request: &RequestContext, end: &End, (run_id, run_dir): (String, PathBuf)) {
         let mut guard = self.lock();
         let core = &mut *guard;
         core.under_way = None;
@@ -649,7 +658,7 @@ impl RunSink for ClientSink<'_> {
 }
 
 /// A name for a run that sorts by its time: `20251123T094501250Z-1f3a9c2b`.
-pub(crate) fn run_id(now: domain::TsNanos) -> String {
+fn run_id(now: domain::TsNanos) -> String {
     let millis = now.millis() % 1_000;
     let digits = crate::utc(now).replace(['-', ':', 'Z'], "");
     let unique = Uuid::new_v4().simple().to_string();

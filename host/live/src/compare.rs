@@ -178,9 +178,8 @@ fn compare_with(
         with_strategy(&mut |strategy| {
             let mut rows = JournalRows::new(read(path)?, recorded.records);
             let mut retold = Retold::new(strategy);
-            let order_limits = header.order_limits.into();
-            let sink = &mut TotalsOnly;
-            replay::stream::stream(&mut rows, &mut retold, &options, order_limits, sink)?;
+            let (limits, sink) = (header.order_limits, &mut TotalsOnly);
+            replay::stream::stream(&mut rows, &mut retold, &options, limits, sink)?;
             simulated = retold.tale;
             rows.into_error().map_or(Ok(()), |error| Err(error.into()))
         })?;

@@ -33,8 +33,8 @@ pub use journaled::Journaled;
 pub use known_days::KnownDays;
 pub use reader::{JournalError, Records, read};
 pub use record::{
-    Answer, Call, FaultRecord, Header, HostRecord, Input, JOURNAL_VERSION, Record, RecordedLimits,
-    Row, RowKind, RunKind,
+    Answer, Call, FaultRecord, Header, HostRecord, Input, JOURNAL_VERSION, Record, Row, RowKind,
+    RunKind,
 };
 pub(crate) use reproduce::load as load_component;
 pub use reproduce::{

@@ -194,7 +194,7 @@ impl ReadyRun {
         let mut folder = RunFolder::create_live(path, &self.run.instruments, &begun)
             .map_err(RequestError::from)?;
         let journal = self.begin_journal().map_err(|source| {
-            remove(path);
+            remove_folder(path);
             PaperError::Folder { folder: path.clone(), source }
         })?;
         let mut strategy = Journaled::new(instance, journal.clone());
@@ -213,7 +213,7 @@ impl ReadyRun {
             (RunStatus::Failed(fault), _) if fault.export == "init" => {
                 let fault = fault.clone();
                 drop(folder);
-                remove(path);
+                remove_folder(path);
                 return Ok(PaperOutcome::Refused(fault));
             }
             // A run that did something which nobody can make again has not gone well.
@@ -259,7 +259,7 @@ impl ReadyRun {
             },
             cash: options.cash,
             model: Some(options.model),
-            order_limits: run.orders.into(),
+            order_limits: run.orders,
             limits: limit_values(&self.request.limits),
         };
         Journal::create(&run.folder, header, run.first)
@@ -279,7 +279,7 @@ impl ReadyRun {
 }
 
 /// Removes the folder of a run that did not begin. Everything in it is the run's own.
-fn remove(folder: &Path) {
+pub fn remove_folder(folder: &Path) {
     if let Err(error) = fs::remove_dir_all(folder) {
         tracing::warn!(%error, folder = %folder.display(), "cannot remove the folder of a run that did not begin");
     }

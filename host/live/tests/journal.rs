@@ -25,13 +25,14 @@ use exchange::ExecutionModel;
 use live::journal::{
     Header, HostRecord, JOURNAL_VERSION, JOURNAL_WAITING_BYTES_MAX, Journal, JournalError,
     JournalFile, JournalFiles, Journaled, JournaledStream, KnownDays, OutputKind, Record,
-    RecordedLimits, ReproduceError, Row, RowKind, RunKind, STRATEGY_FILE, read, reproduce,
+    ReproduceError, Row, RowKind, RunKind, STRATEGY_FILE, read, reproduce,
 };
 use replay::stream::{MarketStream, StreamStep};
 use replay::{ReplayOptions, TradingDay, Unpaced, limit_values, replay};
 use results::RunStatus;
 use results::sink::TotalsOnly;
 use sandbox::{Limits, Sandbox, SandboxConfig};
+use trader::OrderLimits;
 use xxhash_rust::xxh3::xxh3_64;
 
 const SECOND: u64 = 1_000_000_000;
@@ -79,10 +80,10 @@ fn header(sha256: &str, parameters: &str) -> Header {
         granularity: RowKind::Trade,
         cash: Money::from_yen(10_000_000),
         model: Some(ExecutionModel::default()),
-        order_limits: RecordedLimits {
+        order_limits: OrderLimits {
             max_qty: Some(Quantity::new(1_000)),
             max_notional: Some(Money::from_yen(5_000_000)),
-            ..RecordedLimits::default()
+            ..OrderLimits::default()
         },
         limits: limit_values(&Limits::default()),
     }

@@ -12,13 +12,15 @@ use domain::{
     Money, OrderCommand, OrderRequest, OrderSide, Quantity, ReasonCode, Rejection, TsNanos,
 };
 
+use serde::{Deserialize, Serialize};
+
 use crate::rows::LastPrices;
 
 /// The time over which orders are counted (specification 4, P96).
 const RATE_NANOS: u64 = 60_000_000_000;
 
 /// The most that a strategy's orders may be; none is no limit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderLimits {
     /// Shares of an order (specification 4, P95).
     pub max_qty: Option<Quantity>,

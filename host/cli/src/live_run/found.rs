@@ -16,7 +16,7 @@ use ipc::EngineMode;
 use crate::args::{AttachArgs, EngineToStartArgs};
 use crate::configuration::Configuration;
 use crate::interrupt::Interrupt;
-use crate::paths;
+use crate::{order, paths};
 
 /// Where an engine that a command started writes its log, in the cache folder.
 pub(super) const LOG_FILE: &str = "engine.log";
@@ -39,10 +39,7 @@ pub(super) struct Folders {
 impl Folders {
     pub(super) fn of(attach: &AttachArgs, cache: Option<&Path>) -> Result<Self> {
         let file = Configuration::read(attach.config.as_deref())?;
-        let config =
-            attach.config_dir.clone().or(file.config_dir).or_else(paths::system_config).context(
-                "this system has no folder for settings; give one with --config-dir DIR",
-            )?;
+        let config = order::config_folder(attach, &file)?;
         let cache = cache.map(Path::to_owned).or(file.cache_dir).or_else(paths::system_cache);
         Ok(Self { config, cache })
     }

@@ -6,7 +6,7 @@
 //! all of that becomes a run.
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -23,7 +23,7 @@ use ipc::{
 };
 use live::feed::{FeedLimits, FeedObserver, FeedRows, FeedSender, Opening, feed};
 use live::notify::{Notice, NoticeKind};
-use live::paper::{PaperError, PaperOutcome, PaperRun};
+use live::paper::{PaperError, PaperOutcome, PaperRun, remove_folder};
 use replay::driver::BUYING_POWER_EVERY;
 use replay::instruments::InstrumentChoices;
 use replay::{RequestError, RunObserver};
@@ -35,11 +35,11 @@ use venues::local_broker::{Command, ErrorCode, STRATEGY, VenueEvent};
 use super::LOCAL_BROKER;
 use crate::ledger::RequestContext;
 use crate::limits::{REGISTRATION_TIME, STREAM_TIME, VENUE_STATE_TIME};
-use crate::load::{Refusal, instruments, internal, invalid};
+use crate::load::{Refusal, instruments, invalid};
 use crate::present::session as present;
 use crate::run::{Run, RunControl, RunKind, RunSetup};
 use crate::session::{CommandContext, Shared, UnderWay};
-use crate::start::{ClientSink, End, RUNS, execution, run_id, strategy_file};
+use crate::start::{ClientSink, End, execution, parameters, positive_cash, strategy_file};
 
 /// How often the start looks for the stream of market data.
 const STREAM_LOOK: Duration = Duration::from_millis(10);
@@ -106,10 +106,6 @@ impl StrategyFeed {
             domain::clock::sleep(STREAM_LOOK);
         }
         true
-    }
-
-    fn set(&self, feed: Option<FeedSender>) {
-        self.lock().feed = feed;
     }
 
     fn answers(&self) -> Receiver<VenueEvent> {
@@ -187,20 +183,12 @@ impl Wanted {
         let cash = config.initial_cash.ok_or_else(|| {
             invalid("INITIAL_CASH: a paper run needs it: money at the start in yen")
         })?;
-        let cash = Money::from(cash);
-        if cash <= Money::ZERO {
-            return Err(invalid(format!("INITIAL_CASH: {cash} yen; it must be more than 0")));
-        }
+        let cash = positive_cash(cash)?;
         let (preset, model, choices) = execution(config.execution.as_ref(), Preset::Realistic)?;
         Ok(Self {
             strategy_id: strategy_id.to_owned(),
             strategy,
-            parameters: config
-                .strategy_init_kwargs
-                .clone()
-                .unwrap_or_default()
-                .into_iter()
-                .collect(),
+            parameters: parameters(config),
             instruments,
             rows,
             cash,
@@ -241,20 +229,16 @@ impl Shared {
         // The run before is over; how it ended is in `last_run`.
         core.run = None;
         drop(core);
-        let (shared, request) = (Arc::clone(self), to.request());
-        let run_id = run_id(wall_now());
-        let run_dir = self.config.cache_dir.join(RUNS).join(&run_id);
-        thread::spawn(move || {
-            let run = AssertUnwindSafe(|| shared.paper_run(&request, wanted, &run_id));
-            let end = catch_unwind(run).unwrap_or_else(|_| End::nothing(internal()));
-            shared.live.strategy.set(None);
-            shared.live.unsubscribe_strategy();
-            shared.ended(&request, &end, (run_id, run_dir));
-        });
+        self.spawn_run(to, |shared, request, place| shared.paper_run(request, wanted, place));
     }
 
     /// The run from its begin to its end.
-    fn paper_run(self: &Arc<Self>, request: &RequestContext, wanted: Wanted, run_id: &str) -> End {
+    fn paper_run(
+        self: &Arc<Self>,
+        request: &RequestContext,
+        wanted: Wanted,
+        (run_id, run_dir): (&str, &Path),
+    ) -> End {
         if let Err(refusal) = self.live.check_market_data() {
             return End::nothing(refusal);
         }
@@ -274,7 +258,7 @@ impl Shared {
             model: wanted.model,
             limits: config.limits,
             orders: wanted.orders,
-            folder: config.cache_dir.join(RUNS).join(run_id),
+            folder: run_dir.to_owned(),
         };
         let ready = match run.prepare(&mut UntilShutdown(Arc::clone(self))) {
             Ok(ready) => ready,
@@ -296,7 +280,7 @@ impl Shared {
         let limits = FeedLimits::default();
         let (sender, mut source) =
             feed(&wanted.instruments, wanted.rows, limits, Box::new(observer));
-        self.live.strategy.set(Some(sender.clone()));
+        self.live.strategy.lock().feed = Some(sender.clone());
         let lots = ready.options().instruments.iter().map(|instrument| instrument.lot).collect();
         let today = wall_now().jst_date();
         let mut run = Run::new(RunSetup {
@@ -324,10 +308,7 @@ impl Shared {
         match refusal {
             // It has begun nothing, so nothing is left behind.
             Some(refusal) => {
-                let folder = config.cache_dir.join(RUNS).join(run_id);
-                if let Err(error) = std::fs::remove_dir_all(&folder) {
-                    tracing::warn!(%error, folder = %folder.display(), "cannot remove a run that did not begin");
-                }
+                remove_folder(run_dir);
                 End::nothing(refusal)
             }
             None => ended(outcome),
@@ -503,9 +484,11 @@ impl super::Venues {
         Ok(())
     }
 
-    /// The strategy wants no market data any more.
-    fn unsubscribe_strategy(&self) {
-        self.strategy.lock().answers = None;
+    /// No strategy wants market data any more.
+    pub(crate) fn release_strategy(&self) {
+        let mut ends = self.strategy.lock();
+        (ends.feed, ends.answers) = (None, None);
+        drop(ends);
         if let Some(gateway) = self.local_broker.get() {
             gateway.client_left(crate::hub::ClientId::of(STRATEGY));
         }

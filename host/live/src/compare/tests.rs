@@ -16,11 +16,10 @@ use replay::limit_values;
 use replay::stream::{MarketStream, StreamStep};
 use results::RunStatus;
 use tempfile::TempDir;
+use trader::OrderLimits;
 
 use super::*;
-use crate::journal::{
-    JOURNAL_VERSION, Journal, Journaled, JournaledStream, KnownDays, RecordedLimits, RowKind,
-};
+use crate::journal::{JOURNAL_VERSION, Journal, Journaled, JournaledStream, KnownDays, RowKind};
 
 /// Buys and sells in turn, with a market order or a limit two yen away, and marks it.
 struct InTurn {
@@ -180,10 +179,7 @@ fn header(model: Option<ExecutionModel>) -> Header {
         granularity: RowKind::Trade,
         cash: Money::from_yen(10_000_000),
         model,
-        order_limits: RecordedLimits {
-            max_orders_per_minute: Some(30),
-            ..RecordedLimits::default()
-        },
+        order_limits: OrderLimits { max_orders_per_minute: Some(30), ..OrderLimits::default() },
         limits: limit_values(&Limits::default()),
     }
 }
@@ -197,7 +193,7 @@ fn recorded(model: ExecutionModel, told: Option<ExecutionModel>) -> TempDir {
     let mut strategy = Journaled::new(InTurn::of(100), journal.clone());
     let header = header(Some(model));
     let options = options(&header, model, &Limits::default());
-    let (limits, sink) = (header.order_limits.into(), &mut TotalsOnly);
+    let (limits, sink) = (header.order_limits, &mut TotalsOnly);
     let totals =
         replay::stream::stream(&mut source, &mut strategy, &options, limits, sink).unwrap();
     assert_eq!(totals.status, RunStatus::Interrupted);

@@ -96,10 +96,7 @@ impl Tale {
 
     /// Takes a recorded call; `row` is the last row before it.
     pub(super) fn call(&mut self, call: &Call<'_>, row: Option<Row>) {
-        let ts_event = match &call.input {
-            Input::Row => row.map(|row| row.ts_event()),
-            input => input.ts_event(),
-        };
+        let ts_event = call.input.ts_event_after(row);
         if let Input::OrderEvents(events) = &call.input {
             self.events(events);
         }

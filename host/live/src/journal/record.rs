@@ -7,7 +7,7 @@ use domain::account::PortfolioView;
 use domain::fault::{Fault, FaultKind};
 use domain::market::{Bar, Trade};
 use domain::strategy::{Action, Capabilities, LogLine};
-use domain::{AccountEvent, Instrument, Money, OrderEvent, OrderSide, Price, Quantity, TsNanos};
+use domain::{AccountEvent, Instrument, Money, OrderEvent, OrderSide, Price, TsNanos};
 use exchange::ExecutionModel;
 use serde::{Deserialize, Serialize};
 use trader::OrderLimits;
@@ -35,65 +35,6 @@ pub enum RowKind {
     Trade,
     /// Bars of one minute.
     Minute,
-}
-
-/// The limits of a strategy's orders (specification 4, P95, P96 and P123); none is no limit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecordedLimits {
-    /// Shares of an order.
-    pub max_qty: Option<Quantity>,
-    /// What an order is worth.
-    pub max_notional: Option<Money>,
-    /// Orders sent within 60 s.
-    pub max_orders_per_minute: Option<u32>,
-    /// Orders that work at the same time.
-    pub max_open_orders: Option<u32>,
-    /// The day's loss from which on the strategy buys no more.
-    pub max_daily_loss: Option<Money>,
-    /// Shares of an instrument that are held or would be bought by working orders.
-    pub max_position_qty: Option<Quantity>,
-}
-
-impl From<OrderLimits> for RecordedLimits {
-    fn from(limits: OrderLimits) -> Self {
-        let OrderLimits {
-            max_qty,
-            max_notional,
-            max_orders_per_minute,
-            max_open_orders,
-            max_daily_loss,
-            max_position_qty,
-        } = limits;
-        Self {
-            max_qty,
-            max_notional,
-            max_orders_per_minute,
-            max_open_orders,
-            max_daily_loss,
-            max_position_qty,
-        }
-    }
-}
-
-impl From<RecordedLimits> for OrderLimits {
-    fn from(limits: RecordedLimits) -> Self {
-        let RecordedLimits {
-            max_qty,
-            max_notional,
-            max_orders_per_minute,
-            max_open_orders,
-            max_daily_loss,
-            max_position_qty,
-        } = limits;
-        Self {
-            max_qty,
-            max_notional,
-            max_orders_per_minute,
-            max_open_orders,
-            max_daily_loss,
-            max_position_qty,
-        }
-    }
 }
 
 /// What a run is: enough to make it again, with its rows.
@@ -133,7 +74,7 @@ pub struct Header {
     /// How the simulated exchange fills orders; none where a broker does.
     pub model: Option<ExecutionModel>,
     /// The limits of its orders.
-    pub order_limits: RecordedLimits,
+    pub order_limits: OrderLimits,
     /// The limits of the component by their names, as manifests have them.
     pub limits: BTreeMap<String, u64>,
 }
@@ -211,6 +152,15 @@ impl Input<'_> {
             Self::OrderEvents(_) => "order_events",
             Self::AccountEvents(_) => "account_events",
             Self::Stop(_) => "stop",
+        }
+    }
+
+    /// Its time; `row` is the last row before it.
+    #[must_use]
+    pub fn ts_event_after(&self, row: Option<Row>) -> Option<TsNanos> {
+        match self {
+            Self::Row => row.map(|row| row.ts_event()),
+            input => input.ts_event(),
         }
     }
 

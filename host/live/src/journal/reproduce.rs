@@ -266,10 +266,7 @@ impl Again {
             self.has_ended = true;
             return;
         }
-        let ts_event = match &call.input {
-            Input::Row => self.row.map(|row| row.ts_event()),
-            input => input.ts_event(),
-        };
+        let ts_event = call.input.ts_event_after(self.row);
         let place = |output| Output { call: number, input: call.input.name(), ts_event, output };
         let recorded: Vec<Output> = outputs(&call.answer).map(place).collect();
         if self.goes_on() {
