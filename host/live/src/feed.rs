@@ -238,9 +238,9 @@ impl FeedSender {
         });
     }
 
-    /// Market data are lost, or are back (P115); every frame says too that they are back.
-    pub fn lost(&self, is_lost: bool) {
-        self.change(|state, _| state.is_lost = is_lost);
+    /// Market data are lost, until the next frame (P115).
+    pub fn lost(&self) {
+        self.change(|state, _| state.is_lost = true);
     }
 
     /// Tells the engine's time, a few times per second: it ends minutes (P90), and the day 5 minutes after its close

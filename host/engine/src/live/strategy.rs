@@ -88,7 +88,7 @@ impl StrategyFeed {
         let Some(feed) = &ends.feed else { return false };
         // It ends with the first frame (P115).
         if !is_streaming {
-            feed.lost(true);
+            feed.lost();
         }
         !is_streaming
     }
@@ -99,7 +99,7 @@ impl StrategyFeed {
         while !self.lock().is_streaming {
             if watch.elapsed() >= at_most {
                 if let Some(feed) = &self.lock().feed {
-                    feed.lost(true);
+                    feed.lost();
                 }
                 return false;
             }

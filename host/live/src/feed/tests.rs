@@ -215,8 +215,8 @@ fn p90_a_bar_comes_at_a_later_trade_or_3_seconds_after_its_end() {
 #[test]
 fn p115_lost_data_are_told_once_an_outage_and_end_with_a_frame() {
     let (sender, mut receiver) = opened(FeedRows::Trades);
-    sender.lost(true);
-    sender.lost(true);
+    sender.lost();
+    sender.lost();
     assert_eq!(words(receiver.next()), "lost true");
     // A frame of any symbol says that the stream is back; that goes before the rows.
     sender.update(&trade("9984", at(9, 0, 1), 8_000, 100));

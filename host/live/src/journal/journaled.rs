@@ -32,12 +32,6 @@ impl<S: StrategyRuntime> Journaled<S> {
         Self { strategy, journal, aggressor: None, portfolio: None, log: Vec::new() }
     }
 
-    /// The journal.
-    #[must_use]
-    pub const fn journal(&self) -> &Journal {
-        &self.journal
-    }
-
     /// Fails where the journal has failed.
     fn check(&self, export: &'static str, ts_event: Option<TsNanos>) -> Result<(), Box<Fault>> {
         self.journal.failure().map_or(Ok(()), |text| Err(self.fault(export, ts_event, text)))
