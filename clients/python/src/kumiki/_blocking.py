@@ -58,6 +58,7 @@ class Run:
                 self._error = error
 
         self._thread = threading.Thread(target=follow, name="kumiki-events", daemon=True)
+        self._session._follower = self._thread
         self._thread.start()
 
 
@@ -67,6 +68,8 @@ class Session:
     def __init__(self, core: _session.Session) -> None:
         self._core = core
         self._loop: LoopThread | None = None
+        #: The thread that hands the events of the newest run over.
+        self._follower: threading.Thread | None = None
 
     # --- The session.
 
@@ -175,8 +178,13 @@ class Session:
     # --- Runs.
 
     def stop(self) -> RunResult:
-        """Ends the run, and returns its results so far. Raises BusyError if none runs."""
-        return self._opened().call(self._core.stop())
+        """Ends the run, and returns its results so far. `on_event` has had the last event by then, unless it is
+        itself what calls. Raises BusyError if none runs."""
+        result = self._opened().call(self._core.stop())
+        follower = self._follower
+        if follower is not None and follower is not threading.current_thread():
+            follower.join()
+        return result
 
     def _run(
         self, config: dict[str, Any], strategy_id: str, on_event: Callable[[Event], object] | None, wait: bool
