@@ -265,6 +265,27 @@ def test_p108_another_session_sees_the_run_and_ends_it(played):
     assert engine.heard[-1]["strategy_id"] == STRATEGY
 
 
+def test_stop_returns_when_on_event_has_had_the_last_event(played):
+    one, _ = played(runs())
+    heard = []
+
+    def slow(event):
+        if event.name == "EngineStopped":
+            time.sleep(0.2)
+        heard.append(event.name)
+
+    one.run(**NEEDED, on_event=slow, wait=False)
+    one.stop()
+    assert heard == ["EngineStarted", "EngineStopped"]
+
+
+def test_on_event_may_stop_the_run_itself(played):
+    one, _ = played(runs())
+    stops = {"EngineStarted": one.stop}
+    run = one.run(**NEEDED, on_event=lambda event: stops.get(event.name, lambda: None)(), wait=False)
+    assert run.result(timeout=30).status == "stopped"
+
+
 def test_a_closed_session_ends_no_run(played):
     one, engine = played(runs())
     run = one.run(**NEEDED, wait=False)
