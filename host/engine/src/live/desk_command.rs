@@ -2,7 +2,7 @@
 //! order (specification 4, P35).
 
 use domain::order_rules::{check_texts, stock_symbol};
-use domain::{OrderFilter, OrderOrigin, OrderRequest, ReasonCode, Rejection};
+use domain::{OrderFilter, OrderOrigin, OrderRequest, Origin, ReasonCode, Rejection};
 use ipc::{OrderListFilter, SubmitOrderRequest};
 use orders::limits::{CHARS_SHOWN, TAGS_MAX};
 use orders::{CancelMany, DeskCommand, InstrumentTable, NamedOrder, NewOrder, OrderChange};
@@ -17,11 +17,13 @@ pub(super) fn order(command: OrderInstruction, instruments: &InstrumentTable) ->
         OrderInstruction::Modify(modify) => DeskCommand::Modify(OrderChange {
             change: modify.change.to_modify(),
             order: NamedOrder {
+                origin: Origin::Client,
                 client_order_id: modify.client_order_id,
                 venue_order_id: modify.venue_order_id,
             },
         }),
         OrderInstruction::Cancel(cancel) => DeskCommand::Cancel(NamedOrder {
+            origin: Origin::Client,
             client_order_id: cancel.client_order_id,
             venue_order_id: cancel.venue_order_id,
         }),

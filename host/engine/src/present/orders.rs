@@ -20,14 +20,15 @@ use venues::web_broker::account::{Holding, MarginPosition};
 
 use super::{optional, text};
 
-/// The event of the wire.
-pub(crate) fn desk_event(event: &DeskEvent) -> Event<'_> {
-    match event {
+/// The event of the wire; none for what is told to the run of a strategy.
+pub(crate) fn desk_event(event: &DeskEvent) -> Option<Event<'_>> {
+    Some(match event {
         DeskEvent::Order(event) => order(event),
         DeskEvent::Reply(reply) => answer(reply),
         DeskEvent::Discrepancy(report) => discrepancy(report),
         DeskEvent::Session(event) => session(event),
-    }
+        DeskEvent::Strategy(_) => return None,
+    })
 }
 
 /// A rejection of what a client wants of an order, at a time.
@@ -203,6 +204,7 @@ fn row(order: &ListedOrder) -> OrderRecordWire<'_> {
         tags: row.tags.iter().map(|tag| text(tag)).collect(),
         extra: None,
         origin: origin.as_ref().filter(|_| is_of_strategy).map(OrderOrigin::kind),
+        strategy_id: origin.as_ref().and_then(OrderOrigin::strategy_id).map(text),
     }
 }
 

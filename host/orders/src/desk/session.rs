@@ -147,9 +147,11 @@ impl Desk {
         let text = "NO_PASSWORD: the command needs the second password; send SetSecondPassword and \
                     the command again";
         let rejection = Rejection::new(ReasonCode::SecondPasswordRequired, text);
-        for (context, id) in self.password.take_waiting() {
-            match id {
-                Some(id) => self.report_order_refused(&context, &id, &rejection, now),
+        for (context, order) in self.password.take_waiting() {
+            match order {
+                Some((origin, id)) => {
+                    self.report_order_refused(&context, (origin, &id), &rejection, now);
+                }
                 None => self.report_refused(context.request_id, &rejection, now),
             }
         }
