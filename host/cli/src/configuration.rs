@@ -675,12 +675,18 @@ mod tests {
     fn p81_a_stop_cancels_a_failure_keeps_and_a_mismatch_stops() {
         let rules = parse("").unwrap().strategy_rules();
         assert_eq!(rules, StrategyRules::default());
-        assert_eq!((rules.on_stop, rules.on_failure), (OwnOrdersAtEnd::CancelAll, OwnOrdersAtEnd::Keep));
+        assert_eq!(
+            (rules.on_stop, rules.on_failure),
+            (OwnOrdersAtEnd::CancelAll, OwnOrdersAtEnd::Keep)
+        );
         assert_eq!(rules.on_position_mismatch, OnPositionMismatch::Stop);
         let text = "[engine]\non_strategy_stop = \"keep\"\non_strategy_failure = \"cancel-all\"\n\
                     on_position_mismatch = \"warn\"";
         let rules = parse(text).unwrap().strategy_rules();
-        assert_eq!((rules.on_stop, rules.on_failure), (OwnOrdersAtEnd::Keep, OwnOrdersAtEnd::CancelAll));
+        assert_eq!(
+            (rules.on_stop, rules.on_failure),
+            (OwnOrdersAtEnd::Keep, OwnOrdersAtEnd::CancelAll)
+        );
         assert_eq!(rules.on_position_mismatch, OnPositionMismatch::Warn);
     }
 

@@ -301,9 +301,8 @@ fn settle(args: &OrderSettleArgs) -> Result<Ending> {
         origin,
         venue_order_id: found.number.clone(),
     });
-    let answer = desk.ask(&command, |event, is_ours| {
-        is_ours && matches!(event, Event::OrderSettled(_))
-    })?;
+    let answer =
+        desk.ask(&command, |event, is_ours| is_ours && matches!(event, Event::OrderSettled(_)))?;
     ended(&mut desk, answer, |_| format!("settled: {says}"))
 }
 

@@ -192,7 +192,10 @@ mod tests {
             (adjust("\"-100\"", "\"2650\""), "QUANTITY: "),
             (adjust("\"100\"", "\"2650.00001\""), "AVERAGE_PRICE: "),
         ] {
-            assert_eq!((&refused["event"], &refused["code"]), (&"Error".into(), &"validation_error".into()));
+            assert_eq!(
+                (&refused["event"], &refused["code"]),
+                (&"Error".into(), &"validation_error".into())
+            );
             let message = refused["message"].as_str().unwrap();
             assert!(message.starts_with(field), "{field}: {message}");
         }

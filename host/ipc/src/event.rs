@@ -7,12 +7,12 @@ use crate::{
     BuyingPowerUpdated, CancelAllResult, Challenge, DepthSnapshot, EngineStarted, EngineStopped,
     ExecutionMarker, KlineUpdate, OrderAccepted, OrderCanceled, OrderDiscrepancy, OrderExpired,
     OrderFilled, OrderListUpdated, OrderPendingCancel, OrderPendingUpdate, OrderRejected,
-    OrderSettled, OrderSubmitted, OrderUpdated, PositionClosed, PositionOpened, PositionsUpdated, ProgressKind,
-    Ready, ReplayBuyingPower, ReplayDataLoaded, ReplaySpeedChanged, ReplayStopped,
+    OrderSettled, OrderSubmitted, OrderUpdated, PositionClosed, PositionOpened, PositionsUpdated,
+    ProgressKind, Ready, ReplayBuyingPower, ReplayDataLoaded, ReplaySpeedChanged, ReplayStopped,
     SecondPasswordRequired, SecondPasswordSet, Session, SessionState, StrategyPositionAdjusted,
-    StrategyPositions, StrategySignal, SubmitOrderResult, Subscribed, SubscriptionEvicted, Text, Trades, Unsubscribed,
-    VenueCredentialsRefreshed, VenueError, VenueLoginCancelled, VenueLoginStarted, VenueReady,
-    VenueState,
+    StrategyPositions, StrategySignal, SubmitOrderResult, Subscribed, SubscriptionEvicted, Text,
+    Trades, Unsubscribed, VenueCredentialsRefreshed, VenueError, VenueLoginCancelled,
+    VenueLoginStarted, VenueReady, VenueState,
 };
 
 /// An event or an answer.

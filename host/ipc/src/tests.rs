@@ -272,7 +272,10 @@ fn p93_a_row_of_an_order_of_a_strategy_tells_its_strategy() {
         .flat_map(|event| event["orders"].as_array().unwrap().clone())
         .collect();
     let of_strategy = rows.iter().find(|row| row["strategy_id"] == "live-strategy").unwrap();
-    assert_eq!((&of_strategy["origin"], of_strategy.as_object().unwrap().len()), (&"strategy".into(), 16));
+    assert_eq!(
+        (&of_strategy["origin"], of_strategy.as_object().unwrap().len()),
+        (&"strategy".into(), 16)
+    );
     assert!(rows.iter().any(|row| row.as_object().unwrap().len() == 14));
 }
 

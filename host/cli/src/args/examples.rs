@@ -181,10 +181,7 @@ pub(super) const EXAMPLES: [(&str, [&str; 2]); 56] = [
             "kumiki live run ./mine.wasm --instrument 7203.TSE --max-qty 500",
         ],
     ),
-    (
-        "live positions",
-        ["kumiki live positions", "kumiki live positions --format json"],
-    ),
+    ("live positions", ["kumiki live positions", "kumiki live positions --format json"]),
     (
         "live adjust",
         [

@@ -385,7 +385,8 @@ mod tests {
         let line = "settle o-1 --not-at-broker --strategy --yes";
         let Ok(OrderCommand::Settle(settle)) = parsed(line) else { panic!() };
         assert!(settle.found.not_at_broker && settle.strategy && settle.confirm.yes);
-        for wrong in ["settle o-1", "settle --number 77", "settle o-1 --number 77 --not-at-broker"] {
+        for wrong in ["settle o-1", "settle --number 77", "settle o-1 --number 77 --not-at-broker"]
+        {
             assert!(parsed(wrong).is_err(), "{wrong}");
         }
     }

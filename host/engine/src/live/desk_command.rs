@@ -3,7 +3,8 @@
 
 use domain::order_rules::{check_texts, stock_symbol};
 use domain::{
-    InstrumentId, Money, OrderFilter, OrderOrigin, OrderRequest, ReasonCode, Rejection, ShortText,
+    InstrumentId, Money, OrderFilter, OrderOrigin, OrderRequest, Origin, ReasonCode, Rejection,
+    ShortText,
 };
 use ipc::{AdjustStrategyPosition, OrderListFilter, SettleOrder, SubmitOrderRequest};
 use orders::limits::{CHARS_SHOWN, TAGS_MAX};
@@ -20,11 +21,13 @@ pub(super) fn order(command: OrderInstruction, instruments: &InstrumentTable) ->
         OrderInstruction::Modify(modify) => DeskCommand::Modify(OrderChange {
             change: modify.change.to_modify(),
             order: NamedOrder {
+                origin: Origin::Client,
                 client_order_id: modify.client_order_id,
                 venue_order_id: modify.venue_order_id,
             },
         }),
         OrderInstruction::Cancel(cancel) => DeskCommand::Cancel(NamedOrder {
+            origin: Origin::Client,
             client_order_id: cancel.client_order_id,
             venue_order_id: cancel.venue_order_id,
         }),
@@ -66,7 +69,7 @@ pub(super) fn strategies(command: StrategiesCommand) -> Result<DeskCommand, Stri
 /// Characters of an order's number and of its id.
 const NUMBER_CHARS_MAX: usize = 36;
 
-fn settled(settle: SettleOrder) -> Result<orders::command::SettleOrder, String> {
+fn settled(settle: SettleOrder) -> Result<orders::SettleOrder, String> {
     let is_name = |text: &str| {
         (1..=NUMBER_CHARS_MAX).contains(&text.len())
             && text.bytes().all(|byte| (0x20..=0x7e).contains(&byte))
@@ -80,14 +83,14 @@ fn settled(settle: SettleOrder) -> Result<orders::command::SettleOrder, String> 
         let why = "VENUE_ORDER_ID: write the broker's number of the order, or null if it does not have the order";
         return Err(why.to_owned());
     }
-    Ok(orders::command::SettleOrder {
+    Ok(orders::SettleOrder {
         origin,
         client_order_id: client_order_id.as_str().into(),
         venue_order_id: venue_order_id.as_deref().map(ShortText::from),
     })
 }
 
-fn adjusted(adjust: &AdjustStrategyPosition) -> Result<orders::command::Adjustment, String> {
+fn adjusted(adjust: &AdjustStrategyPosition) -> Result<orders::Adjustment, String> {
     let AdjustStrategyPosition { strategy_id, instrument_id, quantity, average_price, why, .. } =
         adjust;
     if !(1..=STRATEGY_ID_CHARS_MAX).contains(&strategy_id.chars().count()) {
@@ -109,7 +112,7 @@ fn adjusted(adjust: &AdjustStrategyPosition) -> Result<orders::command::Adjustme
         let (least, most) = (WHY_CHARS.start(), WHY_CHARS.end());
         return Err(format!("WHY: write one line of {least} to {most} characters"));
     }
-    Ok(orders::command::Adjustment {
+    Ok(orders::Adjustment {
         strategy_id: strategy_id.as_str().into(),
         instrument,
         quantity,
@@ -201,9 +204,13 @@ mod tests {
                             "instrument_id": "7203.TSE", "quantity": "200", "average_price": "1325.25",
                             "why": "株式分割 1:2"});
         let Ok(DeskCommand::Adjust(adjusted)) = decided(adjust.clone()) else { panic!() };
-        assert_eq!((adjusted.instrument.as_str(), adjusted.quantity), ("7203.TSE", Quantity::new(200)));
+        assert_eq!(
+            (adjusted.instrument.as_str(), adjusted.quantity),
+            ("7203.TSE", Quantity::new(200))
+        );
         assert_eq!((adjusted.cost, &*adjusted.why), (Money::from_yen(265_050), "株式分割 1:2"));
-        let none = with(with(adjust.clone(), "quantity", &"0".into()), "average_price", &"0".into());
+        let none =
+            with(with(adjust.clone(), "quantity", &"0".into()), "average_price", &"0".into());
         let Ok(DeskCommand::Adjust(adjusted)) = decided(none) else { panic!() };
         assert_eq!((adjusted.quantity, adjusted.cost), (Quantity::ZERO, Money::ZERO));
         let (long, most) = ("w".repeat(201), u64::MAX.to_string());
