@@ -423,7 +423,7 @@ impl Follower<'_> {
                     }
                     if let Event::EngineStopped(stopped) = event {
                         if desk.format == Format::Table {
-                            print!("{}", told::end(stopped, Some(&told), !self.args.real));
+                            print!("{}", told::end(stopped, Some(&told)));
                         }
                         let ending = how_it_ended(stopped, told.leaves_orders());
                         let goes_on = ending == Ending::OrdersWorking;
@@ -588,9 +588,7 @@ fn stop(args: &LiveStopArgs) -> Result<Ending> {
     let ending = match (session.state, session.strategy_id, session.run_id) {
         (SessionState::Running | SessionState::Stopping, Some(strategy), Some(run)) => {
             let is_running = session.state == SessionState::Running;
-            let is_on_paper = session.account_id.as_deref() != Some(real::ACCOUNT);
-            let run = Stopping { strategy_id: &strategy, run_id: &run, is_running, is_on_paper };
-            stop_run(&mut desk, &run, &interrupt)?
+            stop_run(&mut desk, (&strategy, &run), is_running, &interrupt)?
         }
         _ if args.engine => Ending::Done,
         _ => {
@@ -609,20 +607,15 @@ fn stop(args: &LiveStopArgs) -> Result<Ending> {
     Ok(ending)
 }
 
-/// A run that is to stop.
-struct Stopping<'a> {
-    strategy_id: &'a str,
-    run_id: &'a str,
-    /// Nobody has asked it to stop yet.
-    is_running: bool,
-    is_on_paper: bool,
-}
-
 /// Stops a run, or waits for the end of one that is ending.
-fn stop_run(desk: &mut Desk, run: &Stopping<'_>, interrupt: &Interrupt) -> Result<Ending> {
-    let Stopping { strategy_id, run_id, is_on_paper, .. } = *run;
+fn stop_run(
+    desk: &mut Desk,
+    (strategy_id, run_id): (&str, &str),
+    is_running: bool,
+    interrupt: &Interrupt,
+) -> Result<Ending> {
     let request_id = desk.client.request_id()?;
-    let command = match run.is_running {
+    let command = match is_running {
         true => Command::StopEngine(StopEngine { request_id, strategy_id: strategy_id.to_owned() }),
         // Somebody has asked already.
         false => Command::GetSession(GetSession { request_id }),
@@ -637,7 +630,7 @@ fn stop_run(desk: &mut Desk, run: &Stopping<'_>, interrupt: &Interrupt) -> Resul
     let Event::EngineStopped(stopped) = &received.event else { return Ok(Ending::Problems) };
     match desk.format {
         Format::Json => println!("{}", received.text),
-        Format::Table => print!("{}", told::end(stopped, None, is_on_paper).trim_start()),
+        Format::Table => print!("{}", told::end(stopped, None).trim_start()),
     }
     Ok(how_it_ended(stopped, watching.leaves_orders()))
 }

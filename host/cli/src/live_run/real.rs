@@ -16,8 +16,6 @@ use crate::order::{self, place};
 use crate::terminal::pairs;
 use crate::{output, wrong_arguments};
 
-/// The account of a run with real orders (specification 4, P85).
-pub(super) const ACCOUNT: &str = "LIVE";
 /// How long its start may take: two times 30 s for orders of earlier runs, and their cancels (specification 4, P104,
 /// P105).
 pub(super) const START_TIME: Duration = Duration::from_secs(120);

@@ -344,7 +344,7 @@ impl Told {
 }
 
 /// The end of a run, what it did where that was followed, and what to do next.
-pub(super) fn end(stopped: &EngineStopped<'_>, told: Option<&Told>, is_on_paper: bool) -> String {
+pub(super) fn end(stopped: &EngineStopped<'_>, told: Option<&Told>) -> String {
     let kept = Kept::read(Path::new(&*stopped.run_dir));
     let mut rows = vec![("rows seen", grouped(&stopped.rows_done.to_string()))];
     rows.extend(told.into_iter().flat_map(Told::rows));
@@ -374,15 +374,10 @@ pub(super) fn end(stopped: &EngineStopped<'_>, told: Option<&Told>, is_on_paper:
     let (run_id, strategy_id, run_dir) = (&stopped.run_id, &stopped.strategy_id, &stopped.run_dir);
     format!(
         "\nrun {run_id} of {strategy_id}: {}\n\n{}\nfolder: {run_dir}\n\nnext:\n  \
-         kumiki replay report {run_dir}\n  kumiki replay journal {run_dir}\n{}",
+         kumiki replay report {run_dir}\n  kumiki replay journal {run_dir}\n  \
+         kumiki replay compare-live {run_dir}\n",
         how(stopped.status),
-        pairs(&rows),
-        // The simulated exchange fills as a replay does, a broker does not.
-        if is_on_paper {
-            format!("  kumiki replay compare-live {run_dir}\n")
-        } else {
-            String::new()
-        }
+        pairs(&rows)
     )
 }
 
@@ -728,7 +723,7 @@ mod tests {
         };
         let mut told = told();
         told.line(&filled("BUY", 100, "2850"));
-        let end = end(&stopped, Some(&told), true);
+        let end = end(&stopped, Some(&told));
         let wanted = "
 run r1 of mine: stopped
 
@@ -747,11 +742,10 @@ run r1 of mine: stopped
         let mut lines = vec![line("INFO", "no warning")];
         lines.extend((0..7).map(|number| line("WARN", &format!("GAP: 7203.TSE {number}"))));
         write("log.json", &serde_json::Value::from(lines).to_string());
-        let end = super::end(&stopped, Some(&told), false);
+        let end = super::end(&stopped, Some(&told));
         fs::remove_dir_all(&folder).unwrap();
         assert!(end.contains("profit or loss  -1,234.5 yen, 1,070 yen fees taken off\n"), "{end}");
         assert!(end.contains("  warnings        GAP: 7203.TSE 0\n"), "{end}");
         assert!(end.contains("2 more in log.csv\n") && !end.contains("no warning"), "{end}");
-        assert!(!end.contains("compare-live"), "a broker fills as it likes: {end}");
     }
 }
