@@ -338,7 +338,9 @@ fn ended(outcome: Result<PaperOutcome, PaperError>) -> End {
 /// A fault in words; what is the host's begins with its name (P112, P116).
 fn live_fault(fault: &Fault) -> String {
     match &fault.kind {
-        kind @ (FaultKind::TooSlow(_) | FaultKind::Journal(_)) => kind.to_string(),
+        kind @ (FaultKind::TooSlow(_) | FaultKind::Journal(_) | FaultKind::Halt(_)) => {
+            kind.to_string()
+        }
         _ => fault.to_string(),
     }
 }
