@@ -62,6 +62,7 @@ impl Shared {
             ClientCommand::Session(command) => self.session_command(&to, command),
             ClientCommand::Venue(command) => self.venue_command(&to, command),
             ClientCommand::Password(command) => self.password_command(&to, command),
+            ClientCommand::Strategies(command) => self.strategies_command(&to, command),
         }
     }
 

@@ -182,6 +182,7 @@ impl<'a> OrderRecordWire<'a> {
             tags: Vec::new(),
             extra: None,
             origin: Some(record.origin),
+            strategy_id: None,
         })
     }
 }

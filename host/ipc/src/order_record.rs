@@ -80,7 +80,10 @@ pub struct OrderRecordWire<'a> {
     /// Official fields that have no field of their own; rows of `local_broker` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Map<String, Value>>,
-    /// Who sent it; only in rows of a run.
+    /// Who sent it; only in rows of a run and in rows of strategies' orders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
+    /// The strategy that sent it, at a broker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy_id: Option<Text<'a>>,
 }

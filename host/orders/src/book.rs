@@ -8,7 +8,7 @@ mod order;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use domain::{InstrumentIx, JstDate, ShortText};
+use domain::{InstrumentIx, JstDate, Origin, ShortText};
 
 use crate::instruments::InstrumentTable;
 use crate::limits::ORDERS_HELD_MAX;
@@ -25,7 +25,8 @@ pub(crate) struct OrderKey(u64);
 #[derive(Debug, Default)]
 pub(crate) struct Book {
     orders: BTreeMap<OrderKey, DeskOrder>,
-    by_id: HashMap<ShortText, OrderKey>,
+    /// By the kind of the sender and its id (specification 4, P92).
+    by_id: HashMap<(Origin, ShortText), OrderKey>,
     /// Orders of one number, the newest last.
     by_number: HashMap<ShortText, Vec<OrderKey>>,
     next: u64,
@@ -51,8 +52,8 @@ impl Book {
         }
         let key = OrderKey(self.next);
         self.next += 1;
-        if let Some(id) = &order.client_order_id {
-            self.by_id.insert(id.clone(), key);
+        if let Some(name) = order.name() {
+            self.by_id.insert(name, key);
         }
         if let Some(number) = &order.venue_order_id {
             self.by_number.entry(number.clone()).or_default().push(key);
@@ -69,8 +70,9 @@ impl Book {
         self.orders.get_mut(&key)
     }
 
-    pub(crate) fn by_id(&self, client_order_id: &str) -> Option<OrderKey> {
-        self.by_id.get(client_order_id).copied()
+    /// The order of an id among those of one kind of sender (specification 4, P92, P94).
+    pub(crate) fn by_id(&self, origin: Origin, client_order_id: &str) -> Option<OrderKey> {
+        self.by_id.get(&(origin, client_order_id.into())).copied()
     }
 
     /// The order that a row or a notice describes. Numbers are unique on one business day only; see
@@ -144,10 +146,10 @@ impl Book {
     /// that never had a number is removed.
     pub(crate) fn free_id(&mut self, key: OrderKey) {
         let Some(order) = self.orders.get(&key) else { return };
-        if let Some(id) = &order.client_order_id
-            && self.by_id.get(id) == Some(&key)
+        if let Some(name) = order.name()
+            && self.by_id.get(&name) == Some(&key)
         {
-            self.by_id.remove(id);
+            self.by_id.remove(&name);
         }
         if order.venue_order_id.is_none() {
             self.orders.remove(&key);
@@ -157,10 +159,10 @@ impl Book {
     /// Removes an order wholly.
     pub(crate) fn remove(&mut self, key: OrderKey) {
         let Some(order) = self.orders.remove(&key) else { return };
-        if let Some(id) = &order.client_order_id
-            && self.by_id.get(id) == Some(&key)
+        if let Some(name) = order.name()
+            && self.by_id.get(&name) == Some(&key)
         {
-            self.by_id.remove(id);
+            self.by_id.remove(&name);
         }
         if let Some(number) = &order.venue_order_id
             && let Some(known) = self.by_number.get_mut(number)

@@ -4,7 +4,8 @@
 //! it in the order of its checks.
 
 use domain::{
-    OrderFilter, OrderModify, OrderOrigin, OrderRequest, OrderSide, Rejection, Secret, ShortText,
+    InstrumentId, Money, OrderFilter, OrderModify, OrderOrigin, OrderRequest, OrderSide, Origin,
+    Quantity, Rejection, Secret, ShortText,
 };
 
 /// A command for the desk.
@@ -32,6 +33,49 @@ pub enum DeskCommand {
     Login(Option<String>),
     /// Send the state of the venue.
     VenueState,
+    /// Prepare the start of a strategy's run with real orders (specification 4, P104, P105, P107). The answer is
+    /// [`crate::event::StrategyEvent::TakenOver`].
+    TakeOver(ShortText),
+    /// Note which strategy's run with real orders is under way; none after its end (specification 4, P121, P122).
+    StrategyRuns(Option<ShortText>),
+    /// Cancel a strategy's own orders, and report what is left once all have ended, or after 30 s (specification
+    /// 4, P86). The answer is [`crate::event::StrategyEvent::OwnOrders`].
+    CancelOwn(ShortText),
+    /// Report a strategy's orders that work or whose outcome is unknown (specification 4, P127). The answer is
+    /// [`crate::event::StrategyEvent::OwnOrders`].
+    OwnOrders(ShortText),
+    /// Decide an order whose answer was lost (specification 4, P124).
+    Settle(SettleOrder),
+    /// Report what strategies hold (specification 4, P125).
+    Holdings,
+    /// Correct what a strategy holds (specification 4, P125).
+    Adjust(Adjustment),
+}
+
+/// A person's decision about an order whose answer was lost (specification 4, P124).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettleOrder {
+    /// Whose order it is: a strategy's id is not needed, because no two orders of strategies have the same id.
+    pub origin: Origin,
+    /// The caller's id of it.
+    pub client_order_id: ShortText,
+    /// The broker's number; none: the broker does not have the order.
+    pub venue_order_id: Option<ShortText>,
+}
+
+/// A person's correction of what a strategy holds: a split, a sale by hand, a transfer (specification 4, P125).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Adjustment {
+    /// The strategy.
+    pub strategy_id: ShortText,
+    /// The instrument.
+    pub instrument: InstrumentId,
+    /// Shares that it holds from now on.
+    pub quantity: Quantity,
+    /// What they cost, fees not counted.
+    pub cost: Money,
+    /// Why, in words, on one line.
+    pub why: String,
 }
 
 /// A new order.
@@ -48,8 +92,13 @@ pub struct NewOrder {
 }
 
 /// An order by its ids; the caller's own id takes precedence.
-#[derive(Debug, Clone, Default)]
+///
+/// The caller's id reaches the orders of its own kind of sender only, the broker's number those of all
+/// (specification 4, P94).
+#[derive(Debug, Clone)]
 pub struct NamedOrder {
+    /// The kind of the sender whose order the caller's id names.
+    pub origin: Origin,
     /// The caller's id.
     pub client_order_id: Option<String>,
     /// The broker's number.

@@ -41,8 +41,8 @@ use venues::web_broker::Called;
 use crate::audit::AuditSink;
 use crate::audit::restore::Restored;
 use crate::book::{Book, DeskOrder, Illegal, OrderKey};
-use crate::command::DeskCommand;
-use crate::event::DeskEvent;
+use crate::command::{DeskCommand, NamedOrder};
+use crate::event::{DeskEvent, FailureCode};
 use crate::instruments::InstrumentTable;
 use crate::limits::{DETAILS_TIME, ORDERS_RESTORED_MAX};
 use crate::password::{PasswordRules, SecondPassword};
@@ -190,6 +190,17 @@ impl Desk {
             DeskCommand::ForgetSecondPassword => self.forget_second_password(now),
             DeskCommand::Login(request_id) => self.login(request_id, now),
             DeskCommand::VenueState => self.venue_state(context),
+            DeskCommand::StrategyRuns(_) => {}
+            DeskCommand::TakeOver(_)
+            | DeskCommand::CancelOwn(_)
+            | DeskCommand::OwnOrders(_)
+            | DeskCommand::Settle(_)
+            | DeskCommand::Holdings
+            | DeskCommand::Adjust(_) => {
+                let text =
+                    "STRATEGIES: this order desk takes no orders of strategies yet".to_owned();
+                self.report_error(&context, FailureCode::Invalid, text, None);
+            }
         }
     }
 
@@ -317,9 +328,9 @@ impl Desk {
         }
     }
 
-    fn order_key_of(&self, client: Option<&str>, venue: Option<&str>) -> Option<OrderKey> {
-        match (client, venue) {
-            (Some(client), _) => self.book.by_id(client),
+    fn order_key_of(&self, order: &NamedOrder) -> Option<OrderKey> {
+        match order.ids() {
+            (Some(client), _) => self.book.by_id(order.origin, client),
             (None, Some(venue)) => self.book.by_number_alone(venue),
             (None, None) => None,
         }

@@ -18,6 +18,153 @@ pub enum DeskEvent {
     Discrepancy(DiscrepancyReport),
     /// The session at the broker has changed.
     Session(SessionEvent),
+    /// Something that concerns a strategy with real orders.
+    Strategy(StrategyEvent),
+}
+
+/// What concerns a strategy with real orders.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StrategyEvent {
+    /// The answer to a takeover.
+    TakenOver {
+        /// The command's id.
+        request_id: String,
+        /// What the strategy starts with, or why it cannot start (specification 4, P104, P105).
+        taken: Result<Standing, Unsettled>,
+    },
+    /// A strategy's orders that work or whose outcome is unknown.
+    OwnOrders {
+        /// The command's id.
+        request_id: String,
+        /// The orders.
+        orders: Vec<OwnOrder>,
+        /// Why the last cancel of one of them was refused, if one was.
+        refused: Option<Rejection>,
+    },
+    /// An order that was judged as not at the broker is there after all, and is being cancelled (specification 4,
+    /// P121).
+    CameBack {
+        /// The strategy.
+        strategy_id: ShortText,
+        /// The order's id on the wire.
+        client_order_id: ShortText,
+        /// The broker's number.
+        venue_order_id: ShortText,
+    },
+    /// The answer to a request about an order was lost, or did not come in time. The order keeps working for its
+    /// strategy until a list decides (specification 4, P18, P98).
+    OutcomeUnknown {
+        /// The strategy.
+        strategy_id: ShortText,
+        /// The order's id on the wire.
+        client_order_id: ShortText,
+        /// Why, in words.
+        why: String,
+    },
+    /// The second password is gone while the strategy that runs holds shares or has a working order; once until
+    /// one is set (specification 4, P122).
+    SecondPasswordNeeded {
+        /// The strategy.
+        strategy_id: ShortText,
+    },
+    /// A fill of the strategy that runs cannot be written to the log (specification 4, P128). It is reported to
+    /// clients, and written before the next start.
+    FillNotWritten {
+        /// The strategy.
+        strategy_id: ShortText,
+        /// What the system says.
+        why: String,
+    },
+    /// The broker's cash to buy with, asked after each fill of the strategy that runs (specification 4, P103).
+    Cash(Money),
+    /// The account holds fewer shares than the strategy that runs (specification 4, P107).
+    Mismatch(Shortfall),
+    /// What strategies hold.
+    Holdings {
+        /// The command's id.
+        request_id: String,
+        /// One entry for each strategy and instrument of which shares are held.
+        held: Vec<StrategyHolding>,
+    },
+    /// An order whose answer was lost is decided.
+    Settled {
+        /// The command's id.
+        request_id: String,
+        /// The order's id.
+        client_order_id: ShortText,
+    },
+    /// What a strategy holds is corrected.
+    Adjusted {
+        /// The command's id.
+        request_id: String,
+        /// What it holds now.
+        held: StrategyHolding,
+    },
+}
+
+/// What a strategy starts with.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Standing {
+    /// What it holds, by the fills of its orders.
+    pub held: Vec<StrategyHolding>,
+    /// Profit and loss of what it sold on this day in Japan, fees not counted (specification 4, P96).
+    pub realised_today: Money,
+    /// The broker's cash to buy with.
+    pub cash: Option<Money>,
+    /// Instruments of which the account holds fewer shares than the strategy (specification 4, P107).
+    pub shortfalls: Vec<Shortfall>,
+    /// Corrections of what it holds since its last run, in words, for the run's log (specification 4, P125).
+    pub corrections: Vec<String>,
+}
+
+/// Shares of one instrument that a strategy holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StrategyHolding {
+    /// The strategy.
+    pub strategy_id: ShortText,
+    /// Like `7203.TSE`.
+    pub instrument_id: ShortText,
+    /// Shares bought with cash; never negative.
+    pub quantity: i64,
+    /// What they cost, fees not counted.
+    pub cost: Money,
+    /// Shares of its orders with margin tags, bought less sold.
+    pub margin: i64,
+}
+
+/// An instrument of which the account holds fewer shares than a strategy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shortfall {
+    /// Like `7203.TSE`.
+    pub instrument_id: ShortText,
+    /// Shares that the strategy holds; with those of other strategies, if these hold the instrument, too.
+    pub strategy: i64,
+    /// Shares that the account holds.
+    pub account: i64,
+}
+
+/// Why a strategy cannot start (specification 4, P104, P105).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unsettled {
+    /// Why, in words, with ids and what to do.
+    pub message: String,
+    /// Its orders that stand in the way.
+    pub orders: Vec<OwnOrder>,
+}
+
+/// An order of a strategy that works or whose outcome is unknown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnOrder {
+    /// Its id on the wire.
+    pub client_order_id: ShortText,
+    /// The broker's number; none: the outcome is unknown.
+    pub venue_order_id: Option<ShortText>,
+    /// Like `7203.TSE`.
+    pub instrument_id: ShortText,
+    /// Its side.
+    pub side: OrderSide,
+    /// Shares that are still to trade.
+    pub leaves: u64,
 }
 
 /// One event of one order of the account, also of one that was placed elsewhere.
@@ -41,6 +188,9 @@ pub struct DeskOrderEvent {
     pub ts_event: TsNanos,
     /// State of the order after it. A late fill leaves an order that has ended as it is.
     pub status: OrderStatus,
+    /// False for a fill of a strategy that could not be written to the log: clients get it, the strategy does not
+    /// (specification 4, P128).
+    pub is_written: bool,
     /// What happened.
     pub kind: OrderEventKind,
 }
@@ -305,6 +455,8 @@ pub struct VenueStanding {
     pub fault: Option<SessionFault>,
     /// Since when, in milliseconds UTC.
     pub since_ms: u64,
+    /// Whether the desk holds the second password (specification 4, P122).
+    pub password_is_held: bool,
 }
 
 /// How far the login at a venue is.
@@ -346,6 +498,7 @@ mod tests {
             side: OrderSide::Buy,
             ts_event: TsNanos::from_nanos(1),
             status: OrderStatus::Canceled,
+            is_written: true,
             kind: OrderEventKind::Filled(fill),
         };
         let (origin, event) = late.for_sender().unwrap();

@@ -29,7 +29,9 @@ mod session;
 mod testing;
 
 pub use audit::{AUDIT_FILE, AuditError, AuditLog, AuditSink, Restored};
-pub use command::{CancelMany, DeskCommand, NamedOrder, NewOrder, OrderChange};
+pub use command::{
+    Adjustment, CancelMany, DeskCommand, NamedOrder, NewOrder, OrderChange, SettleOrder,
+};
 pub use desk::{Desk, DeskRules, LoginDone, LoginFailed, Now, Out, Recipient, RequestContext};
 pub use event::DeskEvent;
 pub use instruments::InstrumentTable;

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use domain::{ReasonCode, Rejection, Secret, ShortText};
+use domain::{Origin, ReasonCode, Rejection, Secret, ShortText};
 use venues::RequestContext;
 
 use crate::limits::JOBS_WAITING_MAX;
@@ -50,8 +50,9 @@ pub struct SecondPassword {
     /// The newest one that the broker refused.
     refused: u64,
     locked_until: Option<Duration>,
-    /// Commands that were answered with the request for it, with the id of the order that each names.
-    waiting: Vec<(RequestContext, Option<ShortText>)>,
+    /// Commands that were answered with the request for it, with the order that each names: the kind of its
+    /// sender and its id.
+    waiting: Vec<(RequestContext, Option<(Origin, ShortText)>)>,
 }
 
 impl SecondPassword {
@@ -78,19 +79,19 @@ impl SecondPassword {
         self.waiting.clear();
     }
 
-    /// Notes a command that is answered with the request for it, once.
-    pub fn wait(&mut self, context: RequestContext, id: Option<ShortText>) {
+    /// Notes a command that is answered with the request for it, once, and the order that it names.
+    pub fn wait(&mut self, context: RequestContext, order: Option<(Origin, ShortText)>) {
         if self.waiting.iter().any(|(other, _)| *other == context) {
             return;
         }
         if self.waiting.len() >= JOBS_WAITING_MAX {
             self.waiting.remove(0);
         }
-        self.waiting.push((context, id));
+        self.waiting.push((context, order));
     }
 
     /// Takes the commands that were answered with the request for it.
-    pub fn take_waiting(&mut self) -> Vec<(RequestContext, Option<ShortText>)> {
+    pub fn take_waiting(&mut self) -> Vec<(RequestContext, Option<(Origin, ShortText)>)> {
         std::mem::take(&mut self.waiting)
     }
 

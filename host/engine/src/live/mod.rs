@@ -17,7 +17,7 @@ use domain::Rejection;
 use ipc::{Dialect, EngineMode, VenueCapabilities, error_code};
 use sandbox::{Sandbox, SandboxConfig, SandboxError};
 
-use crate::command::{AccountCommand, PasswordCommand, VenueCommand};
+use crate::command::{AccountCommand, PasswordCommand, StrategiesCommand, VenueCommand};
 use crate::dispatch::NO_LOGIN;
 use crate::hub::ClientId;
 use crate::present::orders::{of_command, rejected};
@@ -190,6 +190,20 @@ impl Shared {
         }
     }
 
+    /// Hands the order desk a command about what it knows of strategies.
+    pub(crate) fn strategies_command(&self, to: &CommandContext<'_>, command: StrategiesCommand) {
+        let Some(desk) = self.live.web_broker.get() else {
+            return self.needs_venue(to, "a replay has no orders at a broker");
+        };
+        match desk_command::strategies(command) {
+            Ok(command) => {
+                let taken = desk.command(to, |_| command);
+                self.busy_if_refused(to, WEB_BROKER, taken);
+            }
+            Err(why) => self.lock().error(to, error_code::VALIDATION_ERROR, &why),
+        }
+    }
+
     /// Hands a venue a command, or refuses it.
     fn hand_over(&self, to: &CommandContext<'_>, venue: Venue<'_>, command: VenueCommand) {
         use VenueCommand::{Account, Market, Order};
@@ -258,7 +272,7 @@ pub(super) mod tests {
 
     use super::*;
     use crate::outbox::{Outbox, Taken};
-    use crate::{CancellationToken, EngineConfig};
+    use crate::{CancellationToken, EngineConfig, StrategyRules};
 
     /// A live engine's session without venues, which writes nothing.
     pub(in crate::live) fn shared() -> Arc<Shared> {
@@ -281,6 +295,7 @@ pub(super) mod tests {
             web_broker: None,
             local_broker: None,
             live_engine: true,
+            strategy_rules: StrategyRules::default(),
             notify_command: Vec::new(),
         };
         Arc::new(Shared::new(config, Notifier::default(), CancellationToken::new()))

@@ -125,8 +125,9 @@ impl OrderDesk {
                     shared.notice(kind, &format!("{VENUE}: {why}"));
                 }
                 // Made before the lock: a list may be long.
-                let event = desk_event(event);
-                shared.lock().hub.send_to(to, &event);
+                if let Some(event) = desk_event(event) {
+                    shared.lock().hub.send_to(to, &event);
+                }
             }
         });
         let service = service.map_err(|error| match error {

@@ -136,6 +136,7 @@ fn order(order: &AccountOrder) -> OrderRecordWire<'_> {
         tags: Vec::new(),
         extra: Some(order.extra.clone()),
         origin: None,
+        strategy_id: None,
     }
 }
 

@@ -18,16 +18,17 @@ use orders::event::{
 };
 use venues::web_broker::account::{Holding, MarginPosition};
 
-use super::{optional, text};
+use super::{optional, strategies, text};
 
-/// The event of the wire.
-pub(crate) fn desk_event(event: &DeskEvent) -> Event<'_> {
-    match event {
+/// The event of the wire; none for what only the run of a strategy is told.
+pub(crate) fn desk_event(event: &DeskEvent) -> Option<Event<'_>> {
+    Some(match event {
         DeskEvent::Order(event) => order(event),
         DeskEvent::Reply(reply) => answer(reply),
         DeskEvent::Discrepancy(report) => discrepancy(report),
         DeskEvent::Session(event) => session(event),
-    }
+        DeskEvent::Strategy(event) => return strategies::strategy_event(event),
+    })
 }
 
 /// A rejection of what a client wants of an order, at a time.
@@ -203,6 +204,7 @@ fn row(order: &ListedOrder) -> OrderRecordWire<'_> {
         tags: row.tags.iter().map(|tag| text(tag)).collect(),
         extra: None,
         origin: origin.as_ref().filter(|_| is_of_strategy).map(OrderOrigin::kind),
+        strategy_id: origin.as_ref().and_then(OrderOrigin::strategy_id).map(text),
     }
 }
 
@@ -260,6 +262,7 @@ fn venue_state(standing: &VenueStanding) -> Event<'_> {
         }),
         code: standing.fault.map(|fault| fault.as_str().into()),
         since_ms: standing.since_ms,
+        second_password_held: Some(standing.password_is_held),
     })
 }
 

@@ -13,7 +13,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use domain::{OrderOrigin, OrderSide, OrderType, Price, Quantity, ShortText, TimeInForce, TsNanos};
+use domain::{
+    OrderOrigin, OrderSide, OrderType, Origin, Price, Quantity, ShortText, TimeInForce, TsNanos,
+};
 use ipc::{AuditContext, AuditFilled, AuditLine, AuditSubmit};
 
 use crate::limits::{AUDIT_LINE_BYTES_MAX, FILLS_RESTORED_MAX};
@@ -94,7 +96,7 @@ impl Restored {
     pub fn read(log: &[u8]) -> Self {
         let whole = log.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let mut entries: Vec<Option<RestoredOrder>> = Vec::new();
-        let mut places: HashMap<ShortText, usize> = HashMap::new();
+        let mut places: HashMap<(Origin, ShortText), usize> = HashMap::new();
         let mut fills = VecDeque::new();
         let mut unreadable = 0_u64;
         let is_other = |version: Option<u32>| version.unwrap_or(1) != REQUEST_KEY_VERSION;
@@ -107,8 +109,8 @@ impl Restored {
                         continue;
                     }
                     let order = RestoredOrder::new(&submit);
-                    let id = order.client_order_id.clone();
-                    if let Some(before) = places.insert(id, entries.len()) {
+                    let name = (order.origin.kind(), order.client_order_id.clone());
+                    if let Some(before) = places.insert(name, entries.len()) {
                         entries[before] = None;
                     }
                     entries.push(Some(order));
@@ -117,7 +119,7 @@ impl Restored {
                     if is_other(accepted.request_key_version) {
                         continue;
                     }
-                    let place = places.get(&*accepted.client_order_id);
+                    let place = places.get(&name_of(&accepted.client_order_id, &accepted.context));
                     let number = accepted.venue_order_id.as_deref().map(ShortText::from);
                     if let Some(Some(order)) = place.map(|place| &mut entries[*place])
                         && number.is_some()
@@ -130,7 +132,8 @@ impl Restored {
                     if is_other(rejected.request_key_version) {
                         continue;
                     }
-                    if let Some(place) = places.remove(&*rejected.client_order_id) {
+                    let name = name_of(&rejected.client_order_id, &rejected.context);
+                    if let Some(place) = places.remove(&name) {
                         entries[place] = None;
                     }
                 }
@@ -157,6 +160,11 @@ impl Restored {
             unreadable,
         }
     }
+}
+
+/// The kind of a sender and the sender's id, by which an order is known (specification 4, P92).
+fn name_of(client_order_id: &str, context: &AuditContext<'_>) -> (Origin, ShortText) {
+    (context.origin.unwrap_or(Origin::Client), client_order_id.into())
 }
 
 impl RestoredOrder {

@@ -7,7 +7,7 @@ use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerNotice, BrokerOrder, BrokerRow, ListedFill};
 use domain::{
     Discrepancy, InstrumentIx, JstDate, OrderOrigin, OrderRequest, OrderSide, OrderStatus,
-    OrderType, Price, Quantity, ShortText, TimeInForce, TriggerType, TsNanos,
+    OrderType, Origin, Price, Quantity, ShortText, TimeInForce, TriggerType, TsNanos,
 };
 
 use crate::audit::restore::{RestoredFill, RestoredOrder};
@@ -226,6 +226,12 @@ impl DeskOrder {
         made.business_day.clone_from(&row.business_day);
         made.status = OrderStatus::Accepted;
         made
+    }
+
+    /// The kind of its sender and the sender's id, by which it is found; none for an order placed elsewhere.
+    pub(crate) fn name(&self) -> Option<(Origin, ShortText)> {
+        let origin = self.origin.as_ref().map(OrderOrigin::kind)?;
+        Some((origin, self.client_order_id.clone()?))
     }
 
     /// Whether a fill of an earlier process belongs to it. Numbers begin again on another day, so the times

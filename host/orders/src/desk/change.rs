@@ -66,7 +66,6 @@ impl Desk {
         OrderChange { order, change }: OrderChange,
         now: Now,
     ) {
-        let ids = order.ids();
         let checked = change.and_then(|change| {
             check_prices(&change)?;
             self.rules.phase.check_change("ModifyOrder")?;
@@ -78,26 +77,25 @@ impl Desk {
                 );
                 return Err(Rejection::new(ReasonCode::VenueUnsupported, text));
             }
-            let key = self.find(ids)?;
-            let order = self.book.get(key).ok_or_else(|| status_unknown(ids))?;
-            self.wanted(order, change, now)?;
+            let key = self.find(&order)?;
+            let known = self.book.get(key).ok_or_else(|| status_unknown(order.ids()))?;
+            self.wanted(known, change, now)?;
             Ok((key, Change::Modify(change)))
         });
-        self.change(context, ids, checked, now);
+        self.change(context, &order, checked, now);
     }
 
     /// Cancels an order.
     pub fn cancel(&mut self, context: RequestContext, order: &NamedOrder, now: Now) {
-        let ids = order.ids();
         let checked = self.rules.phase.check_change("CancelOrder");
-        let checked = checked.and_then(|()| Ok((self.find(ids)?, Change::Cancel)));
-        self.change(context, ids, checked, now);
+        let checked = checked.and_then(|()| Ok((self.find(order)?, Change::Cancel)));
+        self.change(context, order, checked, now);
     }
 
     fn change(
         &mut self,
         context: RequestContext,
-        ids: (Option<&str>, Option<&str>),
+        order: &NamedOrder,
         checked: Result<(OrderKey, Change), Rejection>,
         now: Now,
     ) {
@@ -109,24 +107,25 @@ impl Desk {
         });
         let (key, change) = match may_go {
             Ok(checked) => checked,
-            Err(rejection) => return self.report_change_refused(&context, ids, &rejection, now),
+            Err(rejection) => return self.report_change_refused(&context, order, &rejection, now),
         };
-        let id = self.book.get(key).and_then(|order| order.client_order_id.clone());
+        let name = self.book.get(key).and_then(DeskOrder::name);
         let Some(password) = self.password.use_it(now.mono) else {
-            return self.request_password(context, id);
+            return self.request_password(context, name);
         };
         let job = ChangeJob { key, change, password };
         self.enqueue(Some(context), JobKind::Change(job), now);
     }
 
     /// The named order. One whose number is unknown cannot be changed (ORDER_STATUS_UNKNOWN).
-    fn find(&self, ids: (Option<&str>, Option<&str>)) -> Result<OrderKey, Rejection> {
+    fn find(&self, order: &NamedOrder) -> Result<OrderKey, Rejection> {
+        let ids = order.ids();
         if ids == (None, None) {
             let text = "CLIENT_ORDER_ID: the command names no order; send client_order_id or \
                         venue_order_id";
             return Err(invalid(text));
         }
-        let key = self.order_key_of(ids.0, ids.1).ok_or_else(|| no_order(ids))?;
+        let key = self.order_key_of(order).ok_or_else(|| no_order(ids))?;
         let is_numbered = self.book.get(key).is_some_and(|order| order.venue_order_id.is_some());
         if is_numbered && !self.book.has_twin_number(key) {
             Ok(key)
@@ -138,15 +137,16 @@ impl Desk {
     fn report_change_refused(
         &mut self,
         context: &RequestContext,
-        (client, venue): (Option<&str>, Option<&str>),
+        order: &NamedOrder,
         rejection: &Rejection,
         now: Now,
     ) {
+        let (client, venue) = order.ids();
         match client {
             Some(id) => {
                 // An id that is too long to be one is cut.
                 let id: String = id.chars().take(ID_CHARS_SHOWN).collect();
-                self.report_order_refused(context, &id, rejection, now);
+                self.report_order_refused(context, (order.origin, &id), rejection, now);
             }
             None => match venue.and_then(|number| self.book.by_number_alone(number)) {
                 Some(key) => {

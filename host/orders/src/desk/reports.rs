@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use domain::order_mapping::BrokerRow;
-use domain::{Fill, OrderEventKind, Price, Quantity, ReasonCode, Rejection, ShortText, TsNanos};
+use domain::{
+    Fill, OrderEventKind, Origin, Price, Quantity, ReasonCode, Rejection, ShortText, TsNanos,
+};
 
 use super::{Desk, Now, Out, Recipient, RequestContext};
 use crate::book::{DeskOrder, OrderKey};
@@ -59,6 +61,7 @@ impl Desk {
             side: order.order.side,
             ts_event,
             status: order.status,
+            is_written: true,
             kind: kind(order),
         };
         self.broadcast(DeskEvent::Order(event));
@@ -104,11 +107,11 @@ impl Desk {
     pub(crate) fn report_order_refused(
         &mut self,
         context: &RequestContext,
-        client_order_id: &str,
+        (origin, client_order_id): (Origin, &str),
         rejection: &Rejection,
         now: Now,
     ) {
-        let order = self.book.by_id(client_order_id);
+        let order = self.book.by_id(origin, client_order_id);
         let (request_id, id) = (context.request_id.clone(), client_order_id.to_owned());
         self.refuse_command(Some(request_id), Some(id), order, rejection, now);
     }

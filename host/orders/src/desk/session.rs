@@ -147,9 +147,11 @@ impl Desk {
         let text = "NO_PASSWORD: the command needs the second password; send SetSecondPassword and \
                     the command again";
         let rejection = Rejection::new(ReasonCode::SecondPasswordRequired, text);
-        for (context, id) in self.password.take_waiting() {
-            match id {
-                Some(id) => self.report_order_refused(&context, &id, &rejection, now),
+        for (context, order) in self.password.take_waiting() {
+            match order {
+                Some((origin, id)) => {
+                    self.report_order_refused(&context, (origin, &id), &rejection, now);
+                }
                 None => self.report_refused(context.request_id, &rejection, now),
             }
         }
@@ -174,6 +176,7 @@ impl Desk {
             stream_is_up,
             fault: self.session.last_fault(),
             since_ms: self.session.since_ms(),
+            password_is_held: self.password.is_held(),
         };
         self.reply(context.client, Reply::VenueState(standing));
     }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use domain::order::OrderTrigger;
 use domain::order_mapping::{Allocation, OrderPlan};
-use domain::{OrderStatus, ReasonCode, Rejection, ShortText};
+use domain::{OrderStatus, Origin, ReasonCode, Rejection, ShortText};
 
 use super::guards::Guard;
 use super::{Desk, Job, JobKind, Now, RequestContext};
@@ -37,7 +37,7 @@ impl Desk {
     pub fn submit(&mut self, context: RequestContext, order: NewOrder, now: Now) {
         crate::kill::here("command_taken");
         let NewOrder { origin, client_order_id, request_key, request } = order;
-        let id = client_order_id.as_str();
+        let id = (origin.kind(), client_order_id.as_str());
         let checked = request.and_then(|request| {
             let place = request.instrument;
             let name = self.book.instruments().name(place).unwrap_or_default();
@@ -50,7 +50,7 @@ impl Desk {
             Ok(checked) => checked,
             Err(rejection) => return self.report_order_refused(&context, id, &rejection, now),
         };
-        if let Some(key) = self.book.by_id(id) {
+        if let Some(key) = self.book.by_id(id.0, id.1) {
             let order = self.book.get(key);
             let is_same = order.is_some_and(|order| {
                 order.request_key == request_key && order.origin.as_ref() == Some(&origin)
@@ -68,7 +68,7 @@ impl Desk {
             return self.report_order_refused(&context, id, &rejection, now);
         }
         let Some(password) = self.password.use_it(now.mono) else {
-            return self.request_password(context, Some(client_order_id));
+            return self.request_password(context, Some((origin.kind(), client_order_id)));
         };
         let mut made = DeskOrder::new(
             client_order_id.clone(),
@@ -200,19 +200,22 @@ impl Desk {
         rejection: &Rejection,
         now: Now,
     ) {
-        let id: Option<ShortText> =
-            self.book.get(key).and_then(|order| order.client_order_id.clone());
-        if let (Some(context), Some(id)) = (context, id) {
-            self.report_order_refused(context, &id, rejection, now);
+        let name = self.book.get(key).and_then(DeskOrder::name);
+        if let (Some(context), Some((origin, id))) = (context, name) {
+            self.report_order_refused(context, (origin, &id), rejection, now);
         }
         self.book.remove(key);
     }
 
     /// Asks for the second password: nothing else is said, and the command is sent again by its sender.
-    pub(crate) fn request_password(&mut self, context: RequestContext, id: Option<ShortText>) {
+    pub(crate) fn request_password(
+        &mut self,
+        context: RequestContext,
+        order: Option<(Origin, ShortText)>,
+    ) {
         let request_id = context.request_id.clone();
         self.reply(context.client, Reply::SecondPasswordRequired { request_id });
-        self.password.wait(context, id);
+        self.password.wait(context, order);
     }
 }
 

@@ -10,10 +10,11 @@ use ipc::{
     CancelAllOrders, CancelOrder, Command, Event, GetOrderList, ModifyOrder, OrderListFilter,
     OrderModifyChange, SubmitOrder, SubmitOrderRequest,
 };
+use orders::event::StrategyEvent;
 use orders::limits::DETAILS_TIME;
 use orders::{
-    Desk, DeskCommand, DeskRules, LoginDone, LoginFailed, NewOrder, Now, OrderPhase, Out,
-    Recipient, RequestContext, Restored,
+    Desk, DeskCommand, DeskEvent, DeskRules, LoginDone, LoginFailed, NewOrder, Now, OrderPhase,
+    Out, Recipient, RequestContext, Restored,
 };
 use venues::web_broker::{Answered, CallFailure, Called, Masters};
 
@@ -41,6 +42,8 @@ pub(crate) struct World {
     /// The answer to it, if the broker has executed it already.
     pub(crate) reached: Option<Answered>,
     pub(crate) reported: Vec<(Recipient, Event<'static>)>,
+    /// What was told of strategies.
+    pub(crate) told: Vec<StrategyEvent>,
     /// Requests by name, as they left.
     pub(crate) sent: Vec<String>,
     pub(crate) passwords: Vec<String>,
@@ -118,6 +121,7 @@ impl World {
             in_flight: None,
             reached: None,
             reported: Vec::new(),
+            told: Vec::new(),
             sent: Vec::new(),
             passwords: Vec::new(),
             mono: Duration::ZERO,
@@ -172,7 +176,12 @@ impl World {
             match out {
                 Out::Emit(to, event) => {
                     // A guard's answer counts for its own order only.
-                    let event = owned(&desk_event(&event));
+                    let Some(wire) = desk_event(&event) else {
+                        let DeskEvent::Strategy(event) = *event else { unreachable!("{event:?}") };
+                        self.told.push(event);
+                        continue;
+                    };
+                    let event = owned(&wire);
                     let is_other = !matches!(event, Event::OrderSubmitted(_));
                     if is_other && self.in_flight.is_none() {
                         self.broker.reported.clear();
