@@ -68,7 +68,7 @@ pub(crate) fn run(command: &OrderCommand) -> Result<Ending> {
 }
 
 /// The engine that runs, and its web broker.
-fn attach(args: &AttachArgs) -> Result<Desk> {
+pub(crate) fn attach(args: &AttachArgs) -> Result<Desk> {
     attach_to(args, VENUE)
 }
 

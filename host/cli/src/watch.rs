@@ -296,7 +296,8 @@ fn standing(
     attendant: &mut impl Attendant,
     login: bool,
 ) -> Result<Option<VenueLifecycle>> {
-    let Some(state) = desk.venue_state(attendant)? else { return Ok(None) };
+    let Some(told) = desk.venue_state(attendant)? else { return Ok(None) };
+    let state = told.state;
     match state {
         VenueLifecycle::Ready => Ok(Some(state)),
         _ if login => {

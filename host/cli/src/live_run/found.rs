@@ -128,6 +128,9 @@ fn words(folders: &Folders, attach: &AttachArgs, engine: &EngineToStartArgs) -> 
     for setting in &engine.local_broker {
         add("--local-broker", setting.as_ref());
     }
+    for setting in &engine.web_broker {
+        add("--web-broker", setting.as_ref());
+    }
     if engine.dev_login {
         words.push("--dev-login".into());
     }
@@ -233,14 +236,16 @@ mod tests {
     fn an_engine_is_started_with_the_settings_of_the_run() {
         let args =
             run("--config k.toml --config-dir c --cache-dir d --data e --port 0 --dev-login \
-                        --local-broker record=true --local-broker login_at_start=true");
+                        --local-broker record=true --local-broker login_at_start=true \
+                 --web-broker order_phase=O3");
         let folders = Folders { config: "c".into(), cache: Some("d".into()) };
         let words = words(&folders, &args.attach, &args.engine);
         let told: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
         assert_eq!(
             told.join(" "),
             "serve --mode live --standalone --detached --config k.toml --config-dir c --cache-dir d \
-             --data e --port 0 --local-broker record=true --local-broker login_at_start=true --dev-login"
+             --data e --port 0 --local-broker record=true --local-broker login_at_start=true \
+             --web-broker order_phase=O3 --dev-login"
         );
         let line = std::iter::once("kumiki".into()).chain(words);
         let cli = Cli::try_parse_from(line).unwrap();
@@ -248,7 +253,7 @@ mod tests {
         assert!(serve.detached && serve.standalone && serve.dev_login, "{serve:?}");
         assert_eq!(
             args.engine.given(),
-            ["--port", "--cache-dir", "--data", "--local-broker", "--dev-login"]
+            ["--port", "--cache-dir", "--data", "--local-broker", "--web-broker", "--dev-login"]
         );
         assert!(run("").engine.given().is_empty());
     }

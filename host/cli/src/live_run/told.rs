@@ -12,6 +12,7 @@ use ipc::{
 use results::output::read_json;
 
 use super::{PAPER, VENUE};
+use crate::order;
 use crate::terminal::{grouped, pairs};
 
 /// Nanoseconds of a millisecond.
@@ -68,10 +69,24 @@ pub(super) struct Told {
     day: Option<JstDate>,
     /// The last state without its time: the same is told once.
     state: String,
+    /// Its orders go to the broker.
+    is_real: bool,
+    /// What it held at its start is in `held`; none: it is not known yet.
+    carried_in: Option<CarriedIn>,
+    /// Orders work, or are unknown, at its end.
+    leaves_orders: bool,
+}
+
+/// What is known of what a run held at its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CarriedIn {
+    Known,
+    /// Fills came before it was known.
+    Unknown,
 }
 
 impl Told {
-    pub(super) fn new(strategy_id: &str, run_id: &str) -> Self {
+    pub(super) fn new(strategy_id: &str, run_id: &str, is_real: bool) -> Self {
         Self {
             strategy_id: strategy_id.to_owned(),
             run_id: run_id.to_owned(),
@@ -82,7 +97,35 @@ impl Told {
             fills: 0,
             day: None,
             state: String::new(),
+            is_real,
+            // On paper every run begins flat (specification 4, P119).
+            carried_in: (!is_real).then_some(CarriedIn::Known),
+            leaves_orders: false,
         }
+    }
+
+    /// Whether orders of the run work, or are unknown, at its end (specification 4, P127).
+    pub(super) const fn leaves_orders(&self) -> bool {
+        self.leaves_orders
+    }
+
+    /// Takes what the engine says that the run holds, the first time (specification 4, P103).
+    pub(super) fn carry_in(&mut self, positions: &[PositionRow<'_>]) {
+        if self.carried_in.is_some() {
+            return;
+        }
+        self.carried_in = Some(if self.fills == 0 { CarriedIn::Known } else { CarriedIn::Unknown });
+        self.held = positions
+            .iter()
+            .map(|row| {
+                let shares = i128::from(Quantity::from(row.qty).shares());
+                let price = row.avg_open_price.map_or(0, |price| i128::from(price.units()));
+                let cost = shares * price;
+                // It counts from its average price (specification 4, P87).
+                self.flow -= cost;
+                (row.instrument_id.to_string(), Held { shares, cost })
+            })
+            .collect();
     }
 
     /// Whether an event is of the run, or of the market data that it needs.
@@ -109,13 +152,19 @@ impl Told {
             Event::EngineError(error) => error.strategy_id.as_deref().is_none_or(is_strategy),
             Event::EngineStarted(started) => started.run_id == self.run_id,
             Event::EngineStopped(stopped) => stopped.run_id == self.run_id,
-            Event::VenueReady(venue) => venue.venue == VENUE,
-            Event::VenueError(venue) => venue.venue == VENUE,
-            Event::VenueLoginStarted(venue) => venue.venue == VENUE,
-            Event::VenueLoginCancelled(venue) => venue.venue == VENUE,
+            Event::VenueReady(venue) => self.needs(&venue.venue),
+            Event::VenueError(venue) => self.needs(&venue.venue),
+            Event::VenueLoginStarted(venue) => self.needs(&venue.venue),
+            Event::VenueLoginCancelled(venue) => self.needs(&venue.venue),
+            Event::SecondPasswordRequired(_) | Event::SecondPasswordSet(_) => self.is_real,
             Event::SubscriptionEvicted(_) => true,
             _ => false,
         }
+    }
+
+    /// Whether the run needs a venue.
+    fn needs(&self, venue: &str) -> bool {
+        venue == VENUE || (self.is_real && venue == order::VENUE)
     }
 
     /// Takes an event of the run, and says what a person wants to know of it.
@@ -165,7 +214,15 @@ impl Told {
                 (closed.ts_event_ms, text)
             }
             Event::StrategySignal(signal) => (signal.ts_event_ms, of_signal(signal)),
-            Event::EngineError(error) => return Some(of_error(error)),
+            Event::EngineError(error) => {
+                self.leaves_orders |= error.code == error_code::ORDERS_WORKING;
+                return Some(of_error(error));
+            }
+            Event::SecondPasswordRequired(_) => {
+                let text = "warning: the engine holds no second password, and orders are rejected until you give it \
+                            with `kumiki order password`";
+                return Some(text.to_owned());
+            }
             Event::VenueError(error) => {
                 return Some(format!(
                     "warning: {}: {}: {}",
@@ -229,7 +286,8 @@ impl Told {
             grouped(&self.fills.to_string())
         );
         text.push_str(&positions_in_words(&session.positions));
-        if let Some(profit) = self.profit(&session.positions) {
+        let profit = self.profit(&session.positions);
+        if let Some(profit) = profit.filter(|_| self.carried_in == Some(CarriedIn::Known)) {
             let _ = write!(text, "; profit or loss before fees {} yen", signed(profit));
         }
         if text == self.state {
@@ -404,7 +462,12 @@ fn of_signal(signal: &StrategySignal<'_>) -> String {
 
 /// Slow events and lost data are warnings: the run goes on.
 fn of_error(error: &EngineError<'_>) -> String {
-    let goes_on = [error_code::STRATEGY_SLOW, error_code::MARKET_DATA_LOST];
+    let goes_on = [
+        error_code::STRATEGY_SLOW,
+        error_code::MARKET_DATA_LOST,
+        error_code::SECOND_PASSWORD_NEEDED,
+        error_code::POSITION_MISMATCH,
+    ];
     let kind = if goes_on.contains(&&*error.code) { "warning" } else { "error" };
     format!("{kind}: {}: {}", error.code, error.message)
 }
@@ -456,7 +519,7 @@ mod tests {
     }
 
     fn told() -> Told {
-        Told::new("mine", "r1")
+        Told::new("mine", "r1", false)
     }
 
     #[test]
@@ -548,6 +611,68 @@ mod tests {
         assert_eq!(told.state(&session(r#""286000""#)), None);
         let unknown = told.state(&session("null")).unwrap();
         assert!(unknown.ends_with("7203.TSE 100 at 2,850"), "{unknown}");
+    }
+
+    /// P103, P87: what a run takes over is part of its position, and counts from its average price.
+    #[test]
+    fn p87_p103_what_a_run_takes_over_counts_from_its_average_price() {
+        let session = |worth: &str, shares: &str| {
+            let text = format!(
+                r#"{{"event":"Session","request_id":"a","state":"Running","instruments":[],"rows_done":5,
+                    "rows_total":0,"ts_event_ms":1795998665000,"orders":[],"positions":[{{"instrument_id":"7203.TSE",
+                    "qty":"{shares}","avg_open_price":"2800","market_value":"{worth}","side":"BUY",
+                    "position_type":"cash","venue":"web_broker"}}],"last_bars":[],"last_trades":[],"sequence":7}}"#
+            );
+            let Event::Session(session) = event(&text) else { panic!() };
+            session
+        };
+        let mut told = Told::new("mine", "r1", true);
+        told.carry_in(&session("281000", "100").positions);
+        // Only the first one counts.
+        told.carry_in(&session("0", "700").positions);
+        let line = told.state(&session("281000", "100")).unwrap();
+        assert!(
+            line.ends_with("7203.TSE 100 at 2,800; profit or loss before fees +1,000 yen"),
+            "{line}"
+        );
+        let sold = told.line(&filled("SELL", 100, "2850")).unwrap();
+        assert!(sold.ends_with("position flat"), "{sold}");
+        assert_eq!(told.profit(&[]).unwrap().to_string(), "5000");
+        // A fill that was told before: nobody knows what was held at the start.
+        let mut told = Told::new("mine", "r1", true);
+        told.line(&filled("BUY", 100, "2850"));
+        told.carry_in(&session("281000", "100").positions);
+        let line = told.state(&session("281000", "100")).unwrap();
+        assert!(line.ends_with("7203.TSE 100 at 2,800"), "{line}");
+    }
+
+    /// P97, P121, P122, P127: what happens to real orders is told, also what stays behind.
+    #[test]
+    fn p97_p127_a_run_with_real_orders_hears_of_the_broker() {
+        let mut told = Told::new("mine", "r1", true);
+        let broker =
+            r#"{"event":"VenueError","venue":"web_broker","code":"session_expired","message":"m"}"#;
+        let password = r#"{"event":"SecondPasswordRequired","request_id":"w-1"}"#;
+        for line in [broker, password] {
+            assert!(told.is_ours(&event(line)), "{line}");
+            assert!(told.line(&event(line)).unwrap().starts_with("warning: "), "{line}");
+        }
+        let account = r#"{"event":"PositionsUpdated","request_id":null,"venue":"web_broker","positions":[],"ts_ms":1}"#;
+        assert!(!told.is_ours(&event(account)), "they are the account's");
+        let error = |code: &str| {
+            event(&format!(
+                r#"{{"event":"EngineError","code":"{code}","message":"m","strategy_id":"mine"}}"#
+            ))
+        };
+        for (code, line) in [
+            ("second_password_needed", "warning: second_password_needed: m"),
+            ("order_came_back", "error: order_came_back: m"),
+        ] {
+            assert_eq!(told.line(&error(code)).unwrap(), line);
+        }
+        assert!(!told.leaves_orders());
+        assert_eq!(told.line(&error("orders_working")).unwrap(), "error: orders_working: m");
+        assert!(told.leaves_orders());
     }
 
     #[test]

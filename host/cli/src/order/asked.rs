@@ -9,7 +9,8 @@ use domain::Secret;
 use domain::clock::Stopwatch;
 use engine::client::{Client, Received};
 use ipc::{
-    Command, Event, GetVenueState, RequestId, RequestVenueLogin, VenueLifecycle, error_code,
+    Command, Event, GetVenueState, RequestId, RequestVenueLogin, VenueLifecycle, VenueState,
+    error_code,
 };
 use secrecy::ExposeSecret;
 
@@ -211,7 +212,7 @@ impl Desk {
         let Some(state) = self.venue_state(&mut Nobody)? else {
             return Ok(Some(Answer::Interrupted));
         };
-        Ok(match state {
+        Ok(match state.state {
             VenueLifecycle::Ready => None,
             VenueLifecycle::Disconnected | VenueLifecycle::LoggingIn => {
                 match self.login(&mut Nobody)? {
@@ -296,7 +297,7 @@ impl Desk {
     pub(crate) fn venue_state(
         &mut self,
         attendant: &mut impl Attendant,
-    ) -> Result<Option<VenueLifecycle>> {
+    ) -> Result<Option<VenueState<'static>>> {
         let request_id = self.client.request_id()?;
         let id = request_id.as_text().into_owned();
         let venue = Some(self.venue.to_owned());
@@ -308,7 +309,9 @@ impl Desk {
             }
             let Some(received) = self.client.next(LOOK)? else { continue };
             match &received.event {
-                Event::VenueState(state) if state.request_id == id => return Ok(Some(state.state)),
+                Event::VenueState(state) if state.request_id == id => {
+                    return Ok(Some(state.clone()));
+                }
                 Event::Error(error) if request_id_is(&received, &id) => {
                     let what = if error.code == error_code::VENUE_NOT_AVAILABLE {
                         "the engine has no such venue"
