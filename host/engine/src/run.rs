@@ -11,8 +11,9 @@ use domain::adjustment::ExRights;
 use domain::market::{Bar, BarGranularity, Trade};
 use domain::strategy::Signal;
 use domain::{
-    InstrumentIx, JstDate, Money, OrderCommand, OrderEvent, OrderEventKind, OrderFilter, OrderRecord, OrderSide,
-    OrderStatus, Origin, Price, Quantity, ReasonCode, Rejection, ShortText, TsNanos,
+    InstrumentIx, JstDate, Money, OrderCommand, OrderEvent, OrderEventKind, OrderFilter,
+    OrderRecord, OrderSide, OrderStatus, Origin, Price, Quantity, ReasonCode, Rejection, ShortText,
+    TsNanos,
 };
 use exchange::{CashAccount, PositionChange};
 use ipc::{ExecutionConfig, Kline, KlineInterval, Multiplier, TradeRow};
@@ -282,7 +283,9 @@ impl Run {
     /// Tells clients a record of the run. `wall` is the time since the engine's start.
     pub(crate) fn take(&mut self, hub: &mut Hub, record: Record<'_>, wall: Duration) {
         match record {
-            Record::Trade(trade) if self.setup.kind == RunKind::Real => self.trade(hub, trade, wall),
+            Record::Trade(trade) if self.setup.kind == RunKind::Real => {
+                self.trade(hub, trade, wall)
+            }
             Record::Bar(bar) if self.setup.kind == RunKind::Real => self.bar(hub, bar),
             Record::Signal(ts_event, signal) if self.setup.kind == RunKind::Real => {
                 self.signal(hub, ts_event, signal);
@@ -422,14 +425,20 @@ impl Run {
 
     /// Takes an event of one of the strategy's orders at the broker, which clients have got. Tells them what a fill does
     /// to its position (specification 4, P102), and gives the fill.
-    pub(crate) fn broker_event(&mut self, hub: &mut Hub, event: &DeskOrderEvent) -> Option<FillRow> {
+    pub(crate) fn broker_event(
+        &mut self,
+        hub: &mut Hub,
+        event: &DeskOrderEvent,
+    ) -> Option<FillRow> {
         let is_it = |id: &String| **id == *event.instrument_id;
         let place = self.setup.instruments.iter().position(is_it)?;
         // A run has at most 4 instruments.
         let instrument = InstrumentIx(place as u16);
         let (_, mut of_order) = event.for_sender()?;
         of_order.instrument = instrument;
-        if let OrderEventKind::Submitted(request) | OrderEventKind::Updated(request) = &mut of_order.kind {
+        if let OrderEventKind::Submitted(request) | OrderEventKind::Updated(request) =
+            &mut of_order.kind
+        {
             Arc::make_mut(request).instrument = instrument;
         }
         self.now = self.now.max(event.ts_event);
@@ -475,10 +484,12 @@ impl Run {
                 hub.broadcast(&present::position_opened(self, market, &event));
             }
             PositionChange::Closed => {
-                let realised = market.life.result().unwrap_or_else(|| {
-                    self.account.account().realised_pnl - realised_before
-                });
-                let event = present::position_closed(self, market, averages, realised, row.ts_event);
+                let realised = market
+                    .life
+                    .result()
+                    .unwrap_or_else(|| self.account.account().realised_pnl - realised_before);
+                let event =
+                    present::position_closed(self, market, averages, realised, row.ts_event);
                 hub.broadcast(&event);
             }
             PositionChange::Changed => {}

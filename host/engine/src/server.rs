@@ -31,8 +31,8 @@ use crate::handshake::{Side, is_proof, proof, random_hex};
 use crate::hub::ClientId;
 use crate::limits::{
     CLOSE_TIME, EARLY_PINGS_MAX, ERRORS_WITHIN, HANDSHAKE_TIME, HANDSHAKES_MAX, MESSAGE_BYTES_MAX,
-    NONCE_CHARS, ORDERS_END_LOOK, ORDERS_END_TIME, PING_EVERY, PINGS_MAX, RUN_END_TIME, SILENCE_MAX, SYSTEM_HOLDS_BYTES,
-    TRADES_AT_ONCE, TRADES_PER_REST, TRADES_REST,
+    NONCE_CHARS, ORDERS_END_LOOK, ORDERS_END_TIME, PING_EVERY, PINGS_MAX, RUN_END_TIME,
+    SILENCE_MAX, SYSTEM_HOLDS_BYTES, TRADES_AT_ONCE, TRADES_PER_REST, TRADES_REST,
 };
 use crate::outbox::{Closing, Outbox, Taken, Waiting};
 use crate::present::session as present;

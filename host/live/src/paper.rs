@@ -314,7 +314,11 @@ pub fn remove_folder(folder: &Path) {
     }
 }
 
-pub(crate) fn journal_fault(strategy: &dyn StrategyRuntime, totals: &RunTotals, text: String) -> Box<Fault> {
+pub(crate) fn journal_fault(
+    strategy: &dyn StrategyRuntime,
+    totals: &RunTotals,
+    text: String,
+) -> Box<Fault> {
     let identity = strategy.identity();
     Box::new(Fault {
         component: identity.component,
@@ -327,4 +331,4 @@ pub(crate) fn journal_fault(strategy: &dyn StrategyRuntime, totals: &RunTotals, 
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

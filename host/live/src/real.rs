@@ -12,14 +12,14 @@
 mod execution;
 mod run;
 
+use domain::Money;
 use domain::fault::FaultKind;
 use domain::{InstrumentId, InstrumentIx, OrderEvent, Price, Rejection, ShortText, TsNanos};
-use domain::Money;
 use orders::DeskCommand;
 use orders::event::{OwnOrder, Standing};
+use replay::RequestError;
 use results::sink::{RunSink, Tee};
 use results::{RunFolder, RunStatus, RunTotals};
-use replay::RequestError;
 
 use crate::feed::FeedReceiver;
 use crate::journal::Journaled;
@@ -93,8 +93,8 @@ impl ReadyRun {
         let path = self.folder();
         let instance = self.instantiate()?;
         let begun = self.manifest(None);
-        let mut folder = RunFolder::create_live(path, self.instruments(), &begun)
-            .map_err(RequestError::from)?;
+        let mut folder =
+            RunFolder::create_live(path, self.instruments(), &begun).map_err(RequestError::from)?;
         let journal = self.begin_journal().map_err(|source| {
             remove_folder(path);
             PaperError::Folder { folder: path.to_owned(), source }

@@ -10,7 +10,9 @@ use std::io;
 use domain::adjustment::ExRights;
 use domain::digest::EventLogDigest;
 use domain::strategy::{LogLine, NarrativeRecord, Signal};
-use domain::{Fill, InstrumentIx, Money, OrderEvent, OrderEventKind, OrderRecord, OrderStatus, Price, TsNanos};
+use domain::{
+    Fill, InstrumentIx, Money, OrderEvent, OrderEventKind, OrderRecord, OrderStatus, Price, TsNanos,
+};
 
 use crate::rows::{FillRow, PositionEnd};
 use crate::sink::{Record, RunSink};

@@ -12,8 +12,7 @@ use std::time::Duration;
 use domain::clock::wall_now;
 use domain::fault::FaultKind;
 use domain::{
-    InstrumentId, InstrumentIx, OrderEvent, OrderOrigin, Price, Rejection, ShortText,
-    TickTable,
+    InstrumentId, InstrumentIx, OrderEvent, OrderOrigin, Price, Rejection, ShortText, TickTable,
 };
 use ipc::error_code;
 use live::feed::FeedSender;
@@ -271,7 +270,8 @@ impl Shared {
         let other =
             standing.held.iter().find(|held| held.quantity != 0 && !is_traded(&held.instrument_id));
         if let Some(other) = other {
-            let text = format!("INSTRUMENT_IDS: holds {} of {}", other.quantity, other.instrument_id);
+            let text =
+                format!("INSTRUMENT_IDS: holds {} of {}", other.quantity, other.instrument_id);
             return Err(invalid(text));
         }
         if !standing.shortfalls.is_empty()
@@ -347,10 +347,10 @@ fn mismatch(strategy_id: &str, shortfalls: &[Shortfall]) -> String {
 /// Orders for people: ids, numbers and what is left of them.
 fn listed(orders: &[OwnOrder]) -> String {
     let each = orders.iter().map(|order| {
-        let number = order.venue_order_id.as_deref().map_or_else(
-            || "outcome unknown".to_owned(),
-            |number| format!("number {number}"),
-        );
+        let number = order
+            .venue_order_id
+            .as_deref()
+            .map_or_else(|| "outcome unknown".to_owned(), |number| format!("number {number}"));
         let OwnOrder { client_order_id, instrument_id, side, leaves, .. } = order;
         format!("{client_order_id} ({number}, {side} {leaves} {instrument_id})")
     });
@@ -363,8 +363,7 @@ pub(super) fn units_of(
     masters: &Masters,
     instruments: &[InstrumentId],
 ) -> Result<InstrumentChoices, Refusal> {
-    let mut choices =
-        InstrumentChoices { lots: Choices::default(), ticks: Choices::default() };
+    let mut choices = InstrumentChoices { lots: Choices::default(), ticks: Choices::default() };
     for id in instruments {
         let issue = masters.issue(id.symbol()).ok_or_else(|| {
             invalid(format!("INSTRUMENT_ID: the broker's list of issues has no {id}"))
@@ -383,7 +382,8 @@ pub(super) fn units_of(
 /// The exchange's table that has the broker's steps.
 fn table_of(ticks: &Ticks) -> Option<TickTable> {
     let is_same = |table: &TickTable| {
-        let edges = || table.bands().map(|(up_to, _)| up_to).chain(ticks.bands().iter().map(|band| band.0));
+        let edges =
+            || table.bands().map(|(up_to, _)| up_to).chain(ticks.bands().iter().map(|band| band.0));
         edges().all(|edge| {
             let above = Price::from_units(edge.units().saturating_add(1));
             [edge, above].into_iter().all(|price| table.tick_at(price) == ticks.tick_at(price))
@@ -413,9 +413,7 @@ impl EngineBroker {
         instruments: &[InstrumentId],
     ) -> Self {
         let names = instruments.iter().map(ToString::to_string);
-        let places = shared.live.web_broker.get().map(|desk| {
-            desk.places(names.collect())
-        });
+        let places = shared.live.web_broker.get().map(|desk| desk.places(names.collect()));
         Self {
             shared: Arc::clone(shared),
             strategy_id: strategy_id.into(),

@@ -22,8 +22,8 @@ use ipc::{
     EngineStartConfig, Granularity, KlineInterval, Multiplier, RunEnd, StartEngine, error_code,
 };
 use live::feed::{FeedLimits, FeedObserver, FeedRows, FeedSender, Opening, feed};
-use live::notify::{Notice, NoticeKind};
 use live::journal::RunKind as JournalKind;
+use live::notify::{Notice, NoticeKind};
 use live::paper::{PaperError, PaperOutcome, PaperRun, remove_folder};
 use live::real::RealOrders;
 use orders::event::Standing;
@@ -470,7 +470,9 @@ impl Observer {
                 let held = standing.held.iter();
                 let held = held.filter(|held| *held.instrument_id == *id && held.quantity != 0);
                 // A run has at most 4 instruments.
-                held.for_each(|held| run.carry(InstrumentIx(index as u16), held.quantity, held.cost));
+                held.for_each(|held| {
+                    run.carry(InstrumentIx(index as u16), held.quantity, held.cost)
+                });
             }
         }
         Ok(standing)

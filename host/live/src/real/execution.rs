@@ -155,8 +155,7 @@ impl<B: Broker> BrokerExecution<B> {
                     }
                     OrderEventKind::Filled(fill) => {
                         record.filled = fill.cumulative_quantity;
-                        let value =
-                            Money::checked_notional(fill.last_price, fill.last_quantity);
+                        let value = Money::checked_notional(fill.last_price, fill.last_quantity);
                         record.filled_value += value.unwrap_or_default();
                     }
                     OrderEventKind::Rejected(rejection) if event.status.is_final() => {
@@ -179,7 +178,8 @@ impl<B: Broker> BrokerExecution<B> {
             }
             None => {
                 let of_desk = |id: &InstrumentId| self.orders.broker.place(id);
-                let place = self.instruments.iter().position(|id| of_desk(id) == Some(event.instrument));
+                let place =
+                    self.instruments.iter().position(|id| of_desk(id) == Some(event.instrument));
                 let Some(place) = place else { return };
                 // A run has at most 4 instruments.
                 event.instrument = InstrumentIx(place as u16);

@@ -15,7 +15,9 @@ use replay::stream::{MarketStream, StreamStep};
 use results::recorder::{DaySlice, RowTimes};
 use results::sink::RunSink;
 use results::{RunStatus, RunTotals};
-use trader::{BarRows, LastPrices, OrderGuard, OrderLimits, Pass, Rows, SessionLimits, StrategySession};
+use trader::{
+    BarRows, LastPrices, OrderGuard, OrderLimits, Pass, Rows, SessionLimits, StrategySession,
+};
 
 use super::{Broker, BrokerExecution, BrokerNews, Ran, RealOrders};
 use crate::feed::{FeedReceiver, FeedStep};
