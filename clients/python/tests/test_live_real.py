@@ -39,7 +39,7 @@ def answer(command):
         return [{"event": "StrategyPositionAdjusted", "request_id": request_id, "position": HELD}]
     if op == "GetVenueState":
         return [{"event": "VenueState", "request_id": request_id, "venue": "web_broker", "state": "Ready",
-                 "push": "Streaming", "code": None, "since_ms": TIME, "second_password_held": False}]
+                 "push": "Streaming", "code": None, "since_ms": TIME, "second_password_held": True}]
     raise AssertionError(op)
 
 
@@ -65,13 +65,14 @@ def test_p123_a_run_with_real_orders_always_says_its_limits(played):
     one, engine = played()
     run = one.run(**NEEDED, paper=False, wait=False)
     limits = {"max_position_qty": 100, "max_orders_per_minute": 30, "max_open_orders": 10}
-    assert engine.heard[0]["strategy_id"] == run.strategy_id == "sma-cross"
-    assert engine.heard[0]["config"] == {**NEEDED, **limits, "granularity": "Trade", "strategy_id": "sma-cross"}
+    assert engine.ops() == ["GetVenueState", "StartEngine"]
+    assert engine.heard[1]["strategy_id"] == run.strategy_id == "sma-cross"
+    assert engine.heard[1]["config"] == {**NEEDED, **limits, "granularity": "Trade", "strategy_id": "sma-cross"}
     assert run.execution == {"model": "live"}
     one.stop()
     limits = {"max_position_qty": 500, "max_orders_per_minute": 5, "max_open_orders": 2, "max_daily_loss_jpy": 9_000}
     one.run(**NEEDED, **limits, paper=False, strategy_id="mine", wait=False)
-    assert engine.heard[2]["config"] == {**NEEDED, **limits, "granularity": "Trade", "strategy_id": "mine"}
+    assert engine.heard[4]["config"] == {**NEEDED, **limits, "granularity": "Trade", "strategy_id": "mine"}
 
 
 def test_p126_a_strategy_has_the_name_of_its_file(played, tmp_path):
@@ -125,9 +126,19 @@ def test_p125_what_strategies_hold_is_read_and_corrected(played):
             one.adjust_strategy_position(**{**change, "quantity": 200, "average_price": 1, **wrong})
 
 
-def test_p122_a_session_says_whether_the_second_password_is_held(played):
-    one, _ = played()
+def test_p122_a_run_with_real_orders_asks_for_the_second_password_first(played):
+    """Before it starts, because each of its orders would be rejected; on paper nobody needs one."""
+    def without(command):
+        return [{**event, "second_password_held": False} if event["event"] == "VenueState" else event
+                for event in answer(command)]
+
+    one, engine = played(without)
     assert one.venue_state().second_password_held is False
+    with pytest.raises(kumiki.SecondPasswordRequiredError, match="call set_second_password"):
+        one.run(**NEEDED, paper=False)
+    assert engine.ops() == ["GetVenueState", "GetVenueState"] and one.status == "idle"
+    one.run(**NEEDED, wait=False)
+    assert engine.ops()[2:] == ["StartEngine"]
 
 
 @pytest.mark.parametrize(("code", "kind"), [
@@ -136,6 +147,8 @@ def test_p122_a_session_says_whether_the_second_password_is_held(played):
 ])
 def test_p104_p107_p126_a_start_that_is_refused(played, code, kind):
     def refuse(command):
+        if command["op"] != "StartEngine":
+            return answer(command)
         return [{"event": "EngineError" if code != "validation_error" else "Error", "code": code, "message": "as told",
                  "request_id": command["request_id"]}]
 

@@ -482,6 +482,7 @@ mod tests {
             push: push.map(Into::into),
             code: code.map(Into::into),
             since_ms: 1,
+            second_password_held: None,
         })
     }
 

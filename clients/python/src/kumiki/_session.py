@@ -268,7 +268,7 @@ class Session:
         config = {**await self._completed(config), "strategy_id": strategy_id}
         started = self.events("EngineStarted", "EngineError", timeout=GIVEN_UP_START_TIME)
         try:
-            what = {"engine": self._engine, "strategy_id": strategy_id, "config": config}
+            what: dict[str, Any] = {"engine": self._engine, "strategy_id": strategy_id, "config": config}
             answer = await self._ask("StartEngine", timeout=self._start_time(config), **what)
         except (asyncio.CancelledError, EngineTimeoutError):
             # It may begin all the same, and nobody would follow it.

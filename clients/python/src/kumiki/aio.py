@@ -12,7 +12,7 @@ from kumiki._session import Run, Session
 from kumiki._starts import Execution, Granularity, LiveGranularity, Multiplier
 from kumiki._streams import AsyncEventStream, AsyncRecordStream
 from kumiki.boards import Board, Trade
-from kumiki.errors import NotLoadedError
+from kumiki.errors import NotLoadedError, SecondPasswordRequiredError
 from kumiki.events import Amount, Event
 from kumiki.records import (
     BuyingPower, CancelAllResult, LoadedData, ModifyOrderResult, StrategyPosition, SubmitOrderResult, VenueBuyingPower,
@@ -23,6 +23,7 @@ from kumiki.times import Date, Time
 
 #: The venue whose password the engine may ask a person for.
 _LOCAL_BROKER = "local_broker"
+_WEB_BROKER = "web_broker"
 #: Seconds for that: longer than the engine waits.
 _TYPING_TIME = 330.0
 
@@ -149,6 +150,15 @@ class LiveSession(Session):
             venue=venue, data=data, attach=attach, config_dir=config_dir, cache_dir=cache_dir, program=program,
             token=token, timeout=timeout, log_level=log_level,
         )
+
+    async def _completed(self, config: dict[str, Any]) -> dict[str, Any]:
+        if not config.get("paper"):
+            # Without it each order of the strategy would be rejected (P122).
+            state = VenueState.of(await self._ask("GetVenueState", venue=_WEB_BROKER))
+            if state.second_password_held is False:
+                text = "run: the second password is needed; call set_second_password(), then make the same call again"
+                raise SecondPasswordRequiredError(text)
+        return config
 
     def _config_dir_of_own(self) -> Place:
         # What keeps an order from being sent twice lies there, and must outlive the session.

@@ -429,7 +429,12 @@ pub(super) mod tests {
         let (shared, client, outbox, _cache) = engine();
         shared.handle(client, r#"{"op":"GetBuyingPower","request_id":"w","venue":"web_broker"}"#);
         shared.handle(client, r#"{"op":"SetSecondPassword","request_id":"p","value":"v"}"#);
-        for event in events(&outbox) {
+        shared.handle(client, r#"{"op":"GetStrategyPositions","request_id":"s"}"#);
+        let settle = r#"{"op":"SettleOrder","request_id":"o","client_order_id":"c","origin":"person","venue_order_id":null}"#;
+        shared.handle(client, settle);
+        let refused = events(&outbox);
+        assert_eq!(refused.len(), 4, "{refused:?}");
+        for event in refused {
             assert_eq!(
                 (&event["event"], &event["code"]),
                 (&"Error".into(), &"venue_not_available".into())
