@@ -280,11 +280,4 @@ mod tests {
         assert_eq!(account.held(ONE), 100);
         assert_eq!(account.equity(&[Price::from_yen(1_200)]), before);
     }
-
-    #[test]
-    #[should_panic(expected = "more shares were sold than held")]
-    fn nothing_is_sold_short() {
-        let mut account = CashAccount::new(Money::from_yen(1), 1);
-        book(&mut account, OrderSide::Sell, "1", 1);
-    }
 }

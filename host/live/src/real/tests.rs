@@ -197,6 +197,12 @@ fn real(strategies: PathBuf, home: &Path) -> PaperRun {
     PaperRun { kind: RunKind::Live, cash: Money::ZERO, data: None, ..paper(strategies, home) }
 }
 
+/// The test guest that does nothing.
+fn empty(strategies: &Path) -> String {
+    let guests = strategies.parent().unwrap().join("test-guests");
+    guests.join("empty.wasm").to_str().unwrap().to_owned()
+}
+
 fn trades() -> Vec<Trade> {
     day(&mut Random::new(&[5]), DATE, &mut 2_400)
 }
@@ -253,7 +259,7 @@ fn p87_p103_a_carried_position_counts_from_its_average_price() {
         margin: 0,
     };
     let run = PaperRun {
-        strategy: "empty".to_owned(),
+        strategy: empty(&strategies),
         parameters: BTreeMap::new(),
         ..real(strategies, home.path())
     };
@@ -270,7 +276,7 @@ fn p87_p103_a_carried_position_counts_from_its_average_price() {
     let home = tempfile::tempdir().unwrap();
     let strategies = built_in().unwrap();
     let run = PaperRun {
-        strategy: "empty".to_owned(),
+        strategy: empty(&strategies),
         parameters: BTreeMap::new(),
         ..real(strategies, home.path())
     };
