@@ -364,10 +364,16 @@ impl Worker {
             match out {
                 Out::Emit(to, event) => {
                     (self.emit)(to, &event);
-                    if let DeskEvent::Order(event) = *event
-                        && event.kind == OrderEventKind::Accepted
-                    {
-                        crate::kill::here("accepted_broadcast");
+                    if let DeskEvent::Order(event) = *event {
+                        let is_of_strategy =
+                            event.origin.as_ref().is_some_and(|one| one.strategy_id().is_some());
+                        match event.kind {
+                            OrderEventKind::Accepted => crate::kill::here("accepted_broadcast"),
+                            OrderEventKind::Filled(_) if is_of_strategy => {
+                                crate::kill::here("fill_broadcast");
+                            }
+                            _ => {}
+                        }
                     }
                 }
                 Out::Send { ticket, request, password, within } => {
