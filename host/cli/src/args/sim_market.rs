@@ -13,9 +13,9 @@ use super::sim_local_broker::FeedArgs;
 pub(super) const HELP: &str = "\
 Examples:
   kumiki sim market --speed 60
-      a walk of prices of 7203, 130A and 7261: the gateway of boards is http://127.0.0.1:18081, the
-      broker of orders is at port 19877; user demo, passwords demo, second password 0000; the
-      account has 10,000,000 yen and 300 shares of 7203 that somebody bought by hand
+      a walk of prices of 7203, 130A and 7261: boards at http://127.0.0.1:18081, orders at port
+      19877; user demo, passwords demo, second password 0000; the account has 10,000,000 yen,
+      and 300 shares of 7203 that somebody bought by hand
   kumiki sim market --seed 7 --instrument 6758=3200 --holding 6758=100
       another walk, of one issue
   kumiki data sample --out data --instrument 7203.TSE
@@ -35,16 +35,15 @@ at a touch, a market order at the next trade, and both never by more shares than
 Both servers have their own /control: see `kumiki help sim local-broker` and `kumiki help sim \
 web-broker`. The market is the gateway's: at the broker, trade, market and next-day are refused. \
 What a test of orders needs:
-  gateway  trade, market {run}, day {date?, splits?}    trades, and the next day of both
-           drop-push, half-open, restart, log-out       boards go away
-  broker   fault drop-answer or delay-answer=MS at CLMKabuNewOrder
-                                                        an answer is lost, or late
-           fault late-lists=MS                          lists show what was some time ago
-           fault hold-notices, release-notices          notices come after the lists
-           fault hold-changes, release-changes          a trade meets an order that is being canceled
-           late-fill {number, price, quantity?}         a fill after the order's end
-           order {issue, side, quantity, price?}        somebody else's order on the account
-           end-session, disconnect-events               the login is over, the stream breaks";
+  gateway: trade, market {run}, day {date?, splits?}   trades, and the next day of both
+           drop-push, half-open, restart, log-out      boards go away
+  broker:  fault drop-answer, delay-answer=MS          an answer is lost, or late
+           fault late-lists=MS                         lists show what was some time ago
+           fault hold-notices, release-notices         notices come after the lists
+           fault hold-changes, release-changes         a trade meets a cancel
+           late-fill {number, price, quantity?}        a fill after the order's end
+           order {issue, side, quantity, price?}       somebody else's order on the account
+           end-session, disconnect-events {errno?}     the login is over, the stream breaks";
 
 #[derive(Debug, Args)]
 pub(crate) struct MarketArgs {
