@@ -389,7 +389,7 @@ impl Follower<'_> {
                     continue;
                 }
                 Some((_, since)) if since.elapsed() > ANSWER_TIME => {
-                    output::failure(&no_answer());
+                    output::failure(NO_ANSWER);
                     return Ok(Outcome { ending: Ending::Unknown, goes_on: true, clients });
                 }
                 _ => {}
@@ -481,12 +481,8 @@ fn ask_to_stop(desk: &mut Desk, strategy_id: &str) -> Result<String> {
 }
 
 /// What is told where no answer came in time.
-fn no_answer() -> String {
-    format!(
-        "no answer within {} s; `kumiki live status` shows whether the strategy runs",
-        ANSWER_TIME.as_secs()
-    )
-}
+const NO_ANSWER: &str =
+    "no answer came in time; `kumiki live status` shows whether the strategy runs";
 
 /// How the command ends by the end of a run; a fault is told. Orders that the run leaves come first (specification 4,
 /// P127).
@@ -505,7 +501,7 @@ fn how_it_ended(stopped: &EngineStopped<'_>, leaves_orders: bool) -> Ending {
 /// A start that did not become a run.
 fn refused(desk: &mut Desk, answer: Answer) -> Result<Outcome> {
     if let Answer::Unknown(None) = answer {
-        output::failure(&no_answer());
+        output::failure(NO_ANSWER);
         return Ok(Outcome { ending: Ending::Unknown, goes_on: true, clients: 1 });
     }
     let is_of_strategy = matches!(

@@ -257,8 +257,14 @@ fn p124_whether_the_broker_has_an_order_is_always_said() {
     let told = r#"{"op":"SettleOrder","request_id":"r","client_order_id":"c","origin":"person"}"#;
     let refusal = serde_json::from_str::<Command>(told).unwrap_err().to_string();
     assert!(refusal.contains("missing field `venue_order_id`"), "{refusal}");
-    let form = &schema::messages()["$defs"]["SettleOrder"];
-    assert!(form["required"].as_array().unwrap().contains(&"venue_order_id".into()), "{form:#}");
+    let messages = schema::messages();
+    let forms = messages["$defs"]["Command"]["oneOf"].as_array().unwrap();
+    let is_it = |form: &&Value| form["properties"]["op"]["const"] == "SettleOrder";
+    let form = forms.iter().find(is_it).unwrap();
+    let required = form["required"].as_array().unwrap();
+    for field in ["op", "origin", "venue_order_id"] {
+        assert!(required.contains(&field.into()), "{form:#}");
+    }
     assert_eq!(form["properties"]["venue_order_id"]["type"], serde_json::json!(["string", "null"]));
 }
 

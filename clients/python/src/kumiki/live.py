@@ -298,11 +298,11 @@ class LiveSession(Session):
                                  max_notional_jpy=500_000, paper=False, wait=False)
 
         The run takes over what the strategy holds under `strategy_id`, which is the name of its file unless you give
-        one (on paper it is live-strategy). `max_position_qty` is `max_qty`, `max_orders_per_minute` 30 and `max_open_orders` 10 unless you say
-        otherwise. `initial_cash` and `execution` are refused. Without a second password such a run raises
-        SecondPasswordRequiredError and does not start. It raises OrdersUnsettledError where orders of an
-        earlier run cannot be settled, and PositionMismatchError where the account holds fewer shares. EngineError with
-        `code` orders_working before its end says that orders still work.
+        one (on paper it is live-strategy). `max_position_qty` is `max_qty`, `max_orders_per_minute` 30 and
+        `max_open_orders` 10 unless you say otherwise. `initial_cash` and `execution` are refused. Without a second
+        password such a run raises SecondPasswordRequiredError and does not start. It raises OrdersUnsettledError
+        where orders of an earlier run cannot be settled, and PositionMismatchError where the account holds fewer
+        shares. EngineError with `code` orders_working before its end says that orders still work.
 
         A live run has no end of its own. `stop()` ends it, in another thread, in `on_event`, or after
         `wait=False`. Ctrl-C in this call ends it too: the call waits for its end, then raises KeyboardInterrupt.

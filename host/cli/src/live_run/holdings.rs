@@ -119,11 +119,17 @@ pub(super) fn adjust(args: &LiveAdjustArgs) -> Result<Ending> {
     };
     let before: Vec<_> =
         before.into_iter().filter(|row| row.instrument_id == instrument.as_str()).collect();
+    let wanted = StrategyPosition {
+        strategy_id: strategy_id.into(),
+        instrument_id: instrument.to_string().into(),
+        quantity: shares,
+        average_price: (*quantity > 0).then_some(average_price),
+        margin_quantity: 0,
+    };
     let text = format!(
-        "{strategy_id} holds {} of {instrument} now; it is to hold {} shares at {} yen\nwhy: {why}",
+        "{strategy_id} holds: {}\nfrom now on: {}\nwhy: {why}",
         in_words(&before),
-        grouped(&quantity.to_string()),
-        yen(average_price)
+        in_words(std::slice::from_ref(&wanted))
     );
     if !is_wanted(&desk, &args.confirm, &text, WRITE_IT)? {
         return Ok(Ending::Problems);
