@@ -1,198 +1,335 @@
-"""Strategies with real orders from Python, with an engine that is played by a script: what is sent, and what an answer
-becomes. The engine's own part is tested with the real one."""
+"""Strategies with real orders, at `kumiki sim market`: each trade of the market fills orders at the broker, and the last
+yen of its price tells the test's strategy what to do (guests/test/acts-by-price)."""
 
-import asyncio
-import inspect
-from decimal import Decimal
+import json
 
-import kumiki
-import kumiki.aio
 import pytest
-from venue_engine import TOKEN, VenueEngine
+from engine_process import component
+from live_world import CANCEL, NEW, SPEC, VENDOR
+from market_world import MarketWorld
 
-TIME = 1_736_121_600_000
-NEEDED = {"instrument_id": "7203.TSE", "strategy_file": "sma-cross", "max_qty": 100, "max_notional_jpy": 500_000}
-HELD = {"strategy_id": "sma-cross", "instrument_id": "7203.TSE", "quantity": "200", "average_price": "1325.25",
-        "margin_quantity": "-100"}
+BUY, SELL, LIMIT, CANCEL_ALL, SELL_TWICE, THOUSAND, PANIC, NOTHING = (
+    "2841", "2842", "2843", "2844", "2845", "2846", "2847", "2840")
+#: The strategy's id.
+ID = "mine"
 
 
-def answer(command):
-    """What an engine that does all it is asked for answers."""
-    request_id, op = command["request_id"], command["op"]
-    if op == "StartEngine":
-        return [{"event": "EngineStarted", "request_id": request_id, "strategy_id": command["strategy_id"],
-                 "account_id": "LIVE", "run_id": "r", "multiplier": 1, "execution": {"model": "live"},
-                 "ts_event_ms": TIME}]
-    if op == "StopEngine":
-        strategy_id = command["strategy_id"]
-        return [
-            {"event": "EngineError", "code": "orders_working", "message": "w-1", "strategy_id": strategy_id},
-            {"event": "EngineStopped", "request_id": request_id, "strategy_id": strategy_id, "run_id": "r",
-             "final_equity": "-5", "status": "stopped", "run_dir": "runs/r", "rows_done": 7, "ts_event_ms": TIME},
-        ]
-    if op == "SettleOrder":
-        return [{"event": "OrderSettled", "request_id": request_id, "client_order_id": command["client_order_id"]}]
-    if op == "GetStrategyPositions":
-        none = {**HELD, "instrument_id": "9984.TSE", "quantity": "0", "average_price": None}
-        return [{"event": "StrategyPositions", "request_id": request_id, "positions": [HELD, none]}]
-    if op == "AdjustStrategyPosition":
-        return [{"event": "StrategyPositionAdjusted", "request_id": request_id, "position": HELD}]
-    if op == "GetVenueState":
-        return [{"event": "VenueState", "request_id": request_id, "venue": "web_broker", "state": "Ready",
-                 "push": "Streaming", "code": None, "since_ms": TIME, "second_password_held": True}]
-    raise AssertionError(op)
+class Real(MarketWorld):
+    """A market, an engine, and a strategy with real orders."""
+
+    def begin(self, strategy_id=ID, instrument="7203.TSE", **config):
+        """Starts the strategy. Gives its start or its refusal."""
+        config = {"instrument_id": instrument, "strategy_file": component("acts-by-price"), "max_qty": 1_000,
+                  "max_notional_jpy": 10_000_000, **config}
+        since = len(self.client.events)
+        request_id = self.client.send("StartEngine", engine="Live", strategy_id=strategy_id, config=config)
+        self.started = self.client.wait(
+            "EngineStarted", "EngineError", "Error", "EngineBusy", since=since,
+            where=lambda event: event.get("request_id") == request_id)
+        if self.started["event"] == "EngineStarted":
+            self.until(lambda: "7203" in {row["Symbol"] for row in self.gateway.view()["registered"]}, "registered")
+            self.trade(NOTHING)
+        return self.started
+
+    def trade(self, *prices):
+        """Trades, each of which the strategy has seen before the next comes."""
+        for price in prices:
+            seen = self.session()["rows_done"]
+            self.gateway.trade(price)
+            self.until(lambda seen=seen: self.session()["rows_done"] > seen, f"a trade at {price}")
+
+    def session(self):
+        return self.client.ask("GetSession", "Session")
+
+    def wait(self, name, since=0, **fields):
+        return self.client.wait(name, since=since, **fields)
+
+    def stop(self, strategy_id=ID):
+        since = len(self.client.events)
+        self.client.send("StopEngine", strategy_id=strategy_id)
+        return self.client.wait("EngineStopped", since=since)
+
+    def positions(self):
+        """What each strategy holds: shares by strategy and instrument."""
+        told = self.client.ask("GetStrategyPositions", "StrategyPositions")["positions"]
+        return {(row["strategy_id"], row["instrument_id"]): int(row["quantity"]) for row in told}
+
+    def filled(self, side, since=0):
+        """Waits for the whole fill of one of the strategy's orders."""
+        return self.client.wait("OrderFilled", since=since, origin="strategy", order_side=side,
+                                where=lambda event: event["leaves_qty"] == "0")
+
+    def mark(self):
+        return len(self.client.events)
+
+    def log_of(self, run_id):
+        return (self.engine.cache / "runs" / run_id / "log.csv").read_text(encoding="utf-8")
+
+
+@pytest.fixture(params=[SPEC, VENDOR])
+def real(request, tmp_path):
+    with Real(tmp_path, form=request.param) as world:
+        world.ready()
+        world.boards()
+        yield world
+        world.check(alone=False)
 
 
 @pytest.fixture
-def played():
-    """A session with an engine that a function plays."""
-    opened = []
-
-    def played(play=answer, **how):
-        engine = VenueEngine(play)
-        one = kumiki.LiveSession(venue="web_broker", attach=engine.port, token=TOKEN, **how)
-        opened.append((one, engine))
-        return one.open(), engine
-
-    yield played
-    for one, engine in opened:
-        one.close()
-        engine.close()
+def one(tmp_path):
+    with Real(tmp_path) as world:
+        world.ready()
+        world.boards()
+        yield world
+        world.check(alone=False)
 
 
-def test_p123_a_run_with_real_orders_always_says_its_limits(played):
-    """P82, P83, P123: as `kumiki live run --real` does. P126: its name is that of its file."""
-    one, engine = played()
-    run = one.run(**NEEDED, paper=False, wait=False)
-    limits = {"max_position_qty": 100, "max_orders_per_minute": 30, "max_open_orders": 10}
-    assert engine.ops() == ["GetVenueState", "StartEngine"]
-    assert engine.heard[1]["strategy_id"] == run.strategy_id == "sma-cross"
-    assert engine.heard[1]["config"] == {**NEEDED, **limits, "granularity": "Trade", "strategy_id": "sma-cross"}
-    assert run.execution == {"model": "live"}
+def test_p84_p85_p91_p92_p93_p102_what_is_bought_and_sold_again(real):
+    """The events of a buy and of its sale, in their order; the log says whose they are; the journal makes all of it
+    again."""
+    started = real.begin()
+    assert (started["event"], started["account_id"], started["execution"]) == (
+        "EngineStarted", "LIVE", {"model": "live"}), started
+    assert started["multiplier"] == 1
+    since = real.mark()
+    real.trade(BUY)
+    real.wait("OrderAccepted", since, origin="strategy")
+    real.trade(NOTHING)
+    bought = real.filled("BUY", since)
+    real.wait("PositionOpened", since)
+    assert real.positions() == {(ID, "7203.TSE"): 100}
+    sold_from = real.mark()
+    real.trade(SELL)
+    real.wait("OrderAccepted", sold_from, origin="strategy", order_side="SELL")
+    real.trade(NOTHING)
+    real.filled("SELL", sold_from)
+    closed = real.wait("PositionClosed", sold_from)
+    assert closed["venue"] == "web_broker"
+    assert real.positions() == {}
+    of_orders = [event for event in real.client.events[since:]
+                 if event["event"].startswith("Order") or event["event"] in ("ExecutionMarker", "PositionOpened",
+                                                                             "PositionClosed")]
+    assert [event["event"] for event in of_orders] == [
+        "OrderSubmitted", "OrderAccepted", "OrderFilled", "ExecutionMarker", "PositionOpened",
+        "OrderSubmitted", "OrderAccepted", "OrderFilled", "ExecutionMarker", "PositionClosed"]
+    for event in of_orders:
+        assert event["strategy_id"] == ID, event
+        if event["event"].startswith("Order"):
+            assert (event["venue"], event["origin"]) == ("web_broker", "strategy")
+            assert event.get("request_id") is None, event
+    assert bought["client_order_id"].startswith(started["run_id"]), "an id that no other run has"
+    lines = [line for line in real.lines() if line["phase"] != "session_expired"]
+    assert [line["phase"] for line in lines] == ["submit", "accepted", "filled"] * 2
+    assert all((line["origin"], line["strategy_id"]) == ("strategy", ID) for line in lines)
+    stopped = real.stop()
+    assert (stopped["status"], stopped["final_equity"]) == ("stopped", closed["realized_pnl"])
+    run = real.engine.cache / "runs" / started["run_id"]
+    manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
+    assert (manifest["run_kind"], manifest["partial"]) == ("live", False)
+    assert len(real.requests(NEW)) == 2
+
+
+def test_p95_p96_p114_p123_what_does_not_leave(one):
+    """Guards refuse before anything is sent: no submitted event, no line, no request."""
+    one.begin(max_position_qty=100, max_orders_per_minute=30)
+    since = one.mark()
+    one.trade(SELL)
+    refused = one.wait("OrderRejected", since, origin="strategy")
+    assert refused["reason_text"].startswith("POSITION: "), "the account's 300 shares are a person's"
+    one.trade(BUY, NOTHING)
+    one.filled("BUY", since)
+    since = one.mark()
+    one.trade(BUY)
+    assert one.wait("OrderRejected", since)["reason_text"].startswith("MAX_POSITION: ")
+    since = one.mark()
+    one.trade(SELL_TWICE)
+    assert one.wait("OrderRejected", since)["reason_text"].startswith("POSITION: ")
+    assert len(one.requests(NEW)) == 1 and len([line for line in one.lines() if line["phase"] == "submit"]) == 1
     one.stop()
-    limits = {"max_position_qty": 500, "max_orders_per_minute": 5, "max_open_orders": 2, "max_daily_loss_jpy": 9_000}
-    one.run(**NEEDED, **limits, paper=False, strategy_id="mine", wait=False)
-    assert engine.heard[4]["config"] == {**NEEDED, **limits, "granularity": "Trade", "strategy_id": "mine"}
 
 
-def test_p126_a_strategy_has_the_name_of_its_file(played, tmp_path):
-    one, engine = played()
-    for file, name in (("my.own.wasm", "my.own"), (tmp_path / "mine.wasm", "mine"), ("some/where/it", "it")):
-        one.run(**{**NEEDED, "strategy_file": file}, paper=False, wait=False)
-        assert engine.heard[-1]["strategy_id"] == name
-        one.stop()
+def test_p96_p101_a_thousand_orders_in_a_second(one):
+    """As many as are allowed leave, and all that leave count."""
+    one.begin(max_orders_per_minute=5, max_open_orders=10)
+    since = one.mark()
+    one.trade(THOUSAND)
+    one.until(lambda: sum(event["event"] == "OrderRejected" for event in one.client.events[since:]) == 995, "refusals")
+    one.until(lambda: len(one.requests(NEW)) == 5, "five orders")
+    one.trade(NOTHING, NOTHING)
+    one.until(lambda: one.positions().get((ID, "7203.TSE")) == 500, "five fills")
+    assert len(one.requests(NEW)) == 5
+    one.stop()
 
 
-def test_p83_a_run_with_real_orders_has_no_simulated_exchange(played):
-    one, engine = played()
-    for more in ({"initial_cash": 3_000_000}, {"execution": "strict"}):
-        with pytest.raises(kumiki.ValidationError, match=f"^{next(iter(more))}: real orders have none; "):
-            one.run(**NEEDED, **more, paper=False)
-    assert engine.heard == [] and one.status == "idle"
+def test_p86_p127_a_stop_cancels_what_works(one):
+    one.begin()
+    since = one.mark()
+    one.trade(LIMIT)
+    number = one.wait("OrderAccepted", since)["venue_order_id"]
+    stopped = one.stop()
+    assert stopped["status"] == "stopped"
+    canceled = [event for event in one.client.events[since:] if event["event"] == "OrderCanceled"]
+    assert [event["venue_order_id"] for event in canceled] == [number]
+    assert len(one.requests(CANCEL)) == 1
+    assert not [event for event in one.client.events[since:] if event.get("code") == "orders_working"]
 
 
-def test_p124_a_person_settles_an_order(played):
-    """With the broker's number, or as not at the broker; who leaves that out has said nothing."""
-    one, engine = played()
-    assert one.settle_order(client_order_id="w-1", origin="strategy", venue_order_id="12345") is None
-    assert one.settle_order(client_order_id="mine", venue_order_id=None) is None
-    told = [{name: value for name, value in command.items() if name != "request_id"} for command in engine.heard]
-    assert told == [
-        {"op": "SettleOrder", "client_order_id": "w-1", "origin": "strategy", "venue_order_id": "12345"},
-        {"op": "SettleOrder", "client_order_id": "mine", "origin": "person", "venue_order_id": None},
-    ]
-    with pytest.raises(TypeError, match="venue_order_id"):
-        one.settle_order(client_order_id="mine")
-    for wrong in ({"client_order_id": 5}, {"origin": None}, {"venue_order_id": 12345}):
-        with pytest.raises(kumiki.ValidationError, match=f"^{next(iter(wrong))}: "):
-            one.settle_order(**{"client_order_id": "mine", "venue_order_id": None, **wrong})
-    assert len(engine.heard) == 2
+def test_p94_a_person_cancels_a_strategys_order(one):
+    """By its number, not by its id; the strategy hears of it."""
+    started = one.begin()
+    since = one.mark()
+    one.trade(LIMIT)
+    accepted = one.wait("OrderAccepted", since)
+    rows = [row for row in one.orders() if row["venue_order_id"] == accepted["venue_order_id"]]
+    assert (rows[0]["origin"], rows[0]["strategy_id"]) == ("strategy", ID)
+    refused = one.send("CancelOrder", client_order_id=accepted["client_order_id"])()
+    assert refused["event"] == "OrderRejected", refused
+    one.cancel(None, accepted["venue_order_id"])
+    one.trade(NOTHING)
+    one.stop()
+    assert "EVENT Canceled" in one.log_of(started["run_id"])
 
 
-def test_p125_what_strategies_hold_is_read_and_corrected(played):
-    """Shares as `int`, yen as `Decimal`, exact in both directions."""
-    one, engine = played()
-    held = kumiki.StrategyPosition(strategy_id="sma-cross", instrument_id="7203.TSE", quantity=200,
-                                   average_price=Decimal("1325.25"), margin_quantity=-100)
-    first, none = one.strategy_positions()
-    assert first == held and (none.quantity, none.average_price) == (0, None)
-    assert type(first.margin_quantity) is int
-    change = {"strategy_id": "sma-cross", "instrument_id": "7203.TSE", "why": "split 1 to 2"}
-    assert one.adjust_strategy_position(**change, quantity=200, average_price=Decimal("1325.250")) == held
-    command = engine.heard[-1]
-    assert (command["quantity"], command["average_price"], command["why"]) == ("200", "1325.25", "split 1 to 2")
-    for wrong in ({"quantity": 1.5}, {"average_price": 1325.25}, {"why": None}, {"instrument_id": 7203}):
-        with pytest.raises(kumiki.ValidationError, match=f"^{next(iter(wrong))}: "):
-            one.adjust_strategy_position(**{**change, "quantity": 200, "average_price": 1, **wrong})
+def test_p100_p103_p105_p130_a_killed_engine_leaves_what_was_bought(one):
+    """kill -9 with a position and a working order: the next start cancels the order and has the position."""
+    one.begin()
+    since = one.mark()
+    one.trade(BUY, NOTHING)
+    one.filled("BUY", since)
+    one.trade(LIMIT)
+    number = one.wait("OrderAccepted", since, where=lambda event: event["client_order_id"].endswith("-2"))
+    one.restart()
+    one.boards()
+    assert one.positions() == {(ID, "7203.TSE"): 100}
+    assert not one.requests(CANCEL), "nothing about it is sent before the start (P106)"
+    started = one.begin()
+    assert started["event"] == "EngineStarted", started
+    canceled = one.client.wait("OrderCanceled")
+    assert canceled["venue_order_id"] == number["venue_order_id"]
+    assert not [event for event in one.client.events if event["event"] == "OrderFilled"], "told before the kill"
+    one.trade(SELL, NOTHING)
+    one.filled("SELL")
+    one.stop()
+    assert "HELD 100 at" in one.log_of(started["run_id"])
+    assert one.positions() == {}
+    bought = [order for order in one.broker.orders() if not order["foreign"]]
+    assert len(bought) == 3, "a buy, a limit, a sale"
 
 
-def test_p122_a_run_with_real_orders_asks_for_the_second_password_first(played):
-    """Before it starts, because each of its orders would be rejected; on paper nobody needs one."""
-    def without(command):
-        return [{**event, "second_password_held": False} if event["event"] == "VenueState" else event
-                for event in answer(command)]
-
-    one, engine = played(without)
-    assert one.venue_state().second_password_held is False
-    with pytest.raises(kumiki.SecondPasswordRequiredError, match="call set_second_password"):
-        one.run(**NEEDED, paper=False)
-    assert engine.ops() == ["GetVenueState", "GetVenueState"] and one.status == "idle"
-    one.run(**NEEDED, wait=False)
-    assert engine.ops()[2:] == ["StartEngine"]
-
-
-@pytest.mark.parametrize(("code", "kind"), [
-    ("orders_unsettled", kumiki.OrdersUnsettledError), ("position_mismatch", kumiki.PositionMismatchError),
-    ("validation_error", kumiki.ValidationError),
-])
-def test_p104_p107_p126_a_start_that_is_refused(played, code, kind):
-    def refuse(command):
-        if command["op"] != "StartEngine":
-            return answer(command)
-        return [{"event": "EngineError" if code != "validation_error" else "Error", "code": code, "message": "as told",
-                 "request_id": command["request_id"]}]
-
-    one, _ = played(refuse)
-    with pytest.raises(kind, match="^as told$") as refused:
-        one.run(**NEEDED, paper=False)
-    assert refused.value.code == code and one.status == "idle"
+def test_p97_p105_without_a_password(one):
+    """No order without it; with working orders no start without it."""
+    one.begin()
+    since = one.mark()
+    one.client.send("ForgetSecondPassword")
+    one.trade(BUY)
+    refused = one.wait("OrderRejected", since)
+    assert refused["reason_code"] == "SECOND_PASSWORD_REQUIRED"
+    assert refused["reason_text"].startswith("NO_PASSWORD: ")
+    asked = one.wait("SecondPasswordRequired", since)
+    assert asked["request_id"] == refused["client_order_id"]
+    one.password()
+    one.trade(LIMIT)
+    one.wait("OrderAccepted", since)
+    one.kill_engine()
+    one.start()
+    one.login()
+    one.boards()
+    refused = one.begin()
+    assert (refused["event"], refused["code"]) == ("EngineError", "orders_unsettled"), refused
+    assert "password" in refused["message"].lower(), refused
+    one.password()
+    assert one.begin()["event"] == "EngineStarted"
+    one.stop()
 
 
-def test_p104_p105_a_start_may_take_longer_than_an_answer(played):
-    """The engine waits for orders of earlier runs, two times 30 s; a start on paper does not."""
-    one, _ = played(timeout=7.0)
-    assert one._core._start_time({"paper": True}) == 7.0
-    assert one._core._start_time({}) == 120.0
+def test_p107_p125_what_the_account_lacks(one):
+    """A sale by hand of what the strategy holds ends its run; a correction lets it start again, and the run's log
+    says so."""
+    one.begin()
+    since = one.mark()
+    one.trade(BUY, NOTHING)
+    one.filled("BUY", since)
+    one.sell_by_hand(400)
+    one.trade(NOTHING)
+    told = one.wait("EngineError", since, code="position_mismatch")
+    assert told["strategy_id"] == ID
+    stopped = one.wait("EngineStopped", since)
+    assert stopped["status"] == "fault" and "POSITION_MISMATCH" in stopped["fault"]["message"]
+    refused = one.begin()
+    assert refused["code"] == "position_mismatch", refused
+    one.client.ask("AdjustStrategyPosition", "StrategyPositionAdjusted", strategy_id=ID, instrument_id="7203.TSE",
+                   quantity="0", average_price="0", why="sold by hand")
+    started = one.begin()
+    assert started["event"] == "EngineStarted", started
+    one.stop()
+    assert "sold by hand" in one.log_of(started["run_id"])
 
 
-def test_p127_the_events_of_a_run_say_that_orders_work(played):
-    one, _ = played()
-    codes = []
+def test_p110_p127_a_fault_tells_what_still_works(one):
+    """By default a failed strategy's orders stay, and clients are told which."""
+    one.begin()
+    since = one.mark()
+    one.trade(LIMIT)
+    accepted = one.wait("OrderAccepted", since)
+    one.gateway.trade(PANIC)
+    stopped = one.wait("EngineStopped", since)
+    assert (stopped["status"], stopped["fault"]["code"]) == ("fault", "strategy_fault")
+    working = one.wait("EngineError", since, code="orders_working")
+    assert accepted["venue_order_id"] in working["message"] and accepted["client_order_id"] in working["message"]
+    assert one.client.events.index(working) < one.client.events.index(stopped)
+    assert not one.requests(CANCEL)
 
-    def heard(event):
-        codes.append(event.get("code"))
-        if event.name == "EngineStarted":
-            one.stop()
 
-    assert one.run(**NEEDED, paper=False, on_event=heard).status == "stopped"
-    assert codes == [None, "orders_working", None]
+def test_p84_refusals_leave_nothing_behind(tmp_path):
+    """Venues, then the file, then the instrument in the broker's masters."""
+    with Real(tmp_path) as one:
+        one.start()
+        refused = one.begin()
+        assert (refused["event"], refused["code"]) == ("Error", "venue_not_ready"), refused
+        assert refused["message"].startswith("web_broker: "), refused
+        one.login()
+        refused = one.begin()
+        assert refused["message"].startswith("local_broker: "), refused
+        one.boards()
+        refused = one.begin(strategy_file="nowhere.wasm")
+        assert refused["code"] == "strategy_load_failed", refused
+        refused = one.begin(instrument="9999.TSE")
+        assert refused["code"] == "validation_error" and refused["message"].startswith("INSTRUMENT_ID: "), refused
+        refused = one.begin(initial_cash="1000000")
+        assert refused["message"].startswith("INITIAL_CASH: "), refused
+        runs = one.engine.cache / "runs"
+        assert not runs.is_dir() or not list(runs.iterdir())
+        assert not one.requests(NEW) and one.session()["state"] == "Idle"
 
 
-def test_the_same_with_asyncio():
-    async def main():
-        engine = VenueEngine(answer)
-        async with kumiki.aio.LiveSession(attach=engine.port, token=TOKEN) as one:
-            run = await one.run(**NEEDED, paper=False, wait=False)
-            await one.stop()
-            assert run.strategy_id == "sma-cross"
-            await one.settle_order(client_order_id="mine", venue_order_id=None)
-            assert len(await one.strategy_positions()) == 2
-            held = await one.adjust_strategy_position(
-                strategy_id="sma-cross", instrument_id="7203.TSE", quantity=0, average_price=0, why="sold by hand")
-            assert held.quantity == 200
-        engine.close()
+def test_p98_p104_p124_an_answer_that_is_lost(one):
+    """The order works for the strategy until a list shows it; it is never sent again."""
+    one.begin()
+    since = one.mark()
+    one.fault("lost-answer", request=NEW)
+    one.trade(BUY)
+    one.until_seen(NEW)
+    one.wait("OrderAccepted", since)
+    one.trade(NOTHING)
+    one.filled("BUY", since)
+    assert len(one.requests(NEW)) == 1
+    assert one.positions() == {(ID, "7203.TSE"): 100}
+    one.stop()
 
-    asyncio.run(main())
-    for name in ("settle_order", "strategy_positions", "adjust_strategy_position"):
-        both = [getattr(kind, name) for kind in (kumiki.LiveSession, kumiki.aio.LiveSession)]
-        assert inspect.signature(both[0]) == inspect.signature(both[1]), name
+
+def test_p126_another_instrument_and_another_id(one):
+    """A position in an instrument that is not in the run refuses the start; another id holds nothing."""
+    one.begin()
+    since = one.mark()
+    one.trade(BUY, NOTHING)
+    one.filled("BUY", since)
+    one.stop()
+    refused = one.begin(instrument="6758.TSE")
+    assert refused["message"] == "INSTRUMENT_IDS: holds 100 of 7203.TSE", refused
+    started = one.begin(strategy_id="other")
+    assert started["event"] == "EngineStarted", started
+    since = one.mark()
+    one.trade(SELL)
+    assert one.wait("OrderRejected", since)["reason_text"].startswith("POSITION: ")
+    one.stop("other")
+    assert one.positions() == {(ID, "7203.TSE"): 100}

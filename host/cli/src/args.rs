@@ -22,6 +22,7 @@ mod replay;
 mod secret;
 mod sim;
 mod sim_local_broker;
+mod sim_market;
 #[cfg(feature = "database")]
 mod sql;
 mod strategy;
@@ -66,7 +67,8 @@ pub(crate) use {
         ReplayCommand, ReportArgs, RunArgs, SweepArgs, VerifyArgs,
     },
     self::sim::{SimCommand, TaxAccount, Traded, WebBrokerArgs},
-    self::sim_local_broker::LocalBrokerArgs,
+    self::sim_local_broker::{FeedArgs, LocalBrokerArgs},
+    self::sim_market::MarketArgs,
     self::strategy::{
         StrategyCheckArgs, StrategyCommand, StrategyCompileArgs, StrategyLimitsArgs,
         StrategyListArgs,

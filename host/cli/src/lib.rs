@@ -66,6 +66,7 @@ mod schemas;
 mod settings;
 mod sim;
 mod sim_local_broker;
+mod sim_market;
 mod sim_web_broker;
 #[cfg(feature = "database")]
 mod sql;

@@ -1,8 +1,8 @@
-//! Lines of the audit log (specification 2, "Audit log"; pins P19, P22, P23, P79, P130): what was submitted,
-//! accepted, rejected and filled. A log outlives the program that wrote it, so readers pass over fields that
+//! Lines of the audit log (specification 2, "Audit log"; pins P19, P22, P23, P79, P101, P125, P130): what was
+//! submitted, accepted, rejected and filled, and what strategies hold by it. A log outlives the program that wrote it, so readers pass over fields that
 //! they do not know.
 
-use domain::{OrderSide, OrderType, ReasonCode, TimeInForce};
+use domain::{OrderSide, OrderStatus, OrderType, ReasonCode, TimeInForce};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,12 @@ pub enum AuditLine<'a> {
     Filled(AuditFilled<'a>),
     /// The session at the broker has expired.
     SessionExpired(AuditSessionExpired),
+    /// An order of a strategy has ended; a restart does not take it for a working one.
+    Ended(AuditEnded<'a>),
+    /// A person has corrected what a strategy holds.
+    Adjusted(AuditAdjusted<'a>),
+    /// A run of a strategy has begun and was told of the corrections before it.
+    RunStarted(AuditRunStarted<'a>),
 }
 
 /// Who sent the order: absent in lines about orders of people at a broker. And, in a replay session, the time
@@ -72,6 +78,9 @@ pub struct AuditSubmit<'a> {
     /// Version of the key; 1 when it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_key_version: Option<u32>,
+    /// True in an order of a strategy that trades on margin; absent otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub margin: bool,
     /// Who sent the order.
     #[serde(flatten)]
     pub context: AuditContext<'a>,
@@ -152,6 +161,15 @@ pub struct AuditFilled<'a> {
     pub last_qty: ShareCount,
     /// Price of this fill in yen per share.
     pub last_price: Decimal,
+    /// Side of the order, where a strategy sent it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order_side: Option<OrderSide>,
+    /// True where a strategy's order trades on margin; absent otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub margin: bool,
+    /// Shares that count for the strategy, where the broker told more than the order had left; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_qty: Option<ShareCount>,
     /// Who sent the order.
     #[serde(flatten)]
     pub context: AuditContext<'a>,
@@ -163,4 +181,47 @@ pub struct AuditFilled<'a> {
 pub struct AuditSessionExpired {
     /// Time of the event in milliseconds since 1970 UTC; virtual in a replay.
     pub ts: u64,
+}
+
+/// An order of a strategy has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct AuditEnded<'a> {
+    /// Time of the event in milliseconds since 1970 UTC.
+    pub ts: u64,
+    /// The caller's id of the order.
+    pub client_order_id: Text<'a>,
+    /// `CANCELED`, `EXPIRED` or `FILLED`.
+    pub status: OrderStatus,
+    /// Who sent the order.
+    #[serde(flatten)]
+    pub context: AuditContext<'a>,
+}
+
+/// A person has corrected what a strategy holds of one instrument (pin P125).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct AuditAdjusted<'a> {
+    /// Time of the correction in milliseconds since 1970 UTC.
+    pub ts: u64,
+    /// The strategy.
+    pub strategy_id: Text<'a>,
+    /// The instrument as `<symbol>.<venue>`, like `7203.TSE`.
+    pub instrument_id: Text<'a>,
+    /// Shares bought with cash that it holds from now on.
+    pub quantity: ShareCount,
+    /// What they cost in yen, fees not counted.
+    pub cost: Decimal,
+    /// Why, in words.
+    pub why: Text<'a>,
+}
+
+/// A run of a strategy with real orders has begun.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct AuditRunStarted<'a> {
+    /// Time of the event in milliseconds since 1970 UTC.
+    pub ts: u64,
+    /// The strategy.
+    pub strategy_id: Text<'a>,
 }

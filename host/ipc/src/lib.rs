@@ -34,8 +34,8 @@ pub use account::{
     PositionsUpdated, ReplayBuyingPower,
 };
 pub use audit::{
-    AuditAccepted, AuditContext, AuditFilled, AuditLine, AuditRejected, AuditSessionExpired,
-    AuditSubmit,
+    AuditAccepted, AuditAdjusted, AuditContext, AuditEnded, AuditFilled, AuditLine, AuditRejected,
+    AuditRunStarted, AuditSessionExpired, AuditSubmit,
 };
 pub use command::{Command, CommandHead, Ping, Shutdown};
 pub use command_line::{CommandLine, CommandPosition, LoggedCommand};

@@ -22,7 +22,7 @@ use replay::{ReplayOptions, RequestError, RunObserver, RunRequest, limit_values}
 use results::output::Manifest;
 use results::sink::{RunSink, Tee};
 use results::{RunFolder, RunStatus, RunTotals};
-use sandbox::{Limits, StrategyModule};
+use sandbox::{Limits, StrategyInstance, StrategyModule};
 use serde_json::Value;
 use thiserror::Error;
 use trader::{OrderLimits, Strategies};
@@ -33,14 +33,15 @@ use crate::journal::{
     STRATEGY_FILE,
 };
 
-/// The kind of these runs in a manifest.
-const RUN_KIND: &str = "paper";
 /// Rows handed to the strategy at once: it decides on each before the next is there.
 const WINDOW: u32 = 1;
 
 /// What runs on paper, and how.
 #[derive(Debug, Clone)]
 pub struct PaperRun {
+    /// Whether its orders go to the simulated exchange or to a broker; [`ReadyRun::run_real`] runs the latter, for
+    /// which cash and model mean nothing.
+    pub kind: RunKind,
     /// The run's id.
     pub run_id: String,
     /// The strategy's id.
@@ -177,6 +178,26 @@ impl ReadyRun {
         &self.data.notes
     }
 
+    pub(crate) fn folder(&self) -> &Path {
+        &self.run.folder
+    }
+
+    pub(crate) fn instruments(&self) -> &[InstrumentId] {
+        &self.run.instruments
+    }
+
+    pub(crate) const fn order_limits(&self) -> OrderLimits {
+        self.run.orders
+    }
+
+    pub(crate) const fn first(&self) -> JstDate {
+        self.run.first
+    }
+
+    pub(crate) fn instantiate(&self) -> Result<StrategyInstance, RequestError> {
+        Ok(self.module.instantiate(self.request.limits)?)
+    }
+
     /// Runs the strategy over what `source` gives until that ends it. `sink` takes every record after the folder has
     /// it.
     ///
@@ -189,7 +210,7 @@ impl ReadyRun {
         sink: &mut dyn RunSink,
     ) -> Result<PaperOutcome, PaperError> {
         let path = &self.run.folder;
-        let instance = self.module.instantiate(self.request.limits).map_err(RequestError::from)?;
+        let instance = self.instantiate()?;
         let begun = self.manifest(None);
         let mut folder = RunFolder::create_live(path, &self.run.instruments, &begun)
             .map_err(RequestError::from)?;
@@ -228,7 +249,7 @@ impl ReadyRun {
     }
 
     /// Puts the component beside the journal, and begins that.
-    fn begin_journal(&self) -> io::Result<Journal> {
+    pub(crate) fn begin_journal(&self) -> io::Result<Journal> {
         let Self { run, options, .. } = self;
         let artefact = self.module.artefact();
         let file = run.strategies.find(&run.strategy).map_err(io::Error::other)?;
@@ -244,7 +265,7 @@ impl ReadyRun {
             part: 0,
             kumiki_version: env!("CARGO_PKG_VERSION").to_owned(),
             engine: sandbox::ENGINE.to_owned(),
-            run_kind: RunKind::Paper,
+            run_kind: run.kind,
             run_id: run.run_id.clone(),
             strategy_id: run.strategy_id.clone(),
             component: artefact.name().to_owned(),
@@ -258,23 +279,31 @@ impl ReadyRun {
                 FeedRows::Minutes => RowKind::Minute,
             },
             cash: options.cash,
-            model: Some(options.model),
+            model: (run.kind == RunKind::Paper).then_some(options.model),
             order_limits: run.orders,
             limits: limit_values(&self.request.limits),
         };
         Journal::create(&run.folder, header, run.first)
     }
 
-    fn manifest(&self, totals: Option<&RunTotals>) -> Manifest {
+    pub(crate) fn manifest(&self, totals: Option<&RunTotals>) -> Manifest {
         let manifest = self.request.manifest(&self.options, totals, &self.module, &self.data);
         let last = totals.and_then(|totals| totals.span).map(|(_, last)| last.jst_date());
         Manifest {
-            run_kind: Some(RUN_KIND.to_owned()),
+            run_kind: Some(run_kind(self.run.kind).to_owned()),
             // P111: until the run's end.
             partial: totals.is_none(),
             end: last.unwrap_or(self.run.first).max(self.run.first).to_string(),
             ..manifest
         }
+    }
+}
+
+/// The kind of a run in a manifest.
+const fn run_kind(kind: RunKind) -> &'static str {
+    match kind {
+        RunKind::Paper => "paper",
+        RunKind::Live => "live",
     }
 }
 
@@ -285,7 +314,11 @@ pub fn remove_folder(folder: &Path) {
     }
 }
 
-fn journal_fault(strategy: &dyn StrategyRuntime, totals: &RunTotals, text: String) -> Box<Fault> {
+pub(crate) fn journal_fault(
+    strategy: &dyn StrategyRuntime,
+    totals: &RunTotals,
+    text: String,
+) -> Box<Fault> {
     let identity = strategy.identity();
     Box::new(Fault {
         component: identity.component,
@@ -298,4 +331,4 @@ fn journal_fault(strategy: &dyn StrategyRuntime, totals: &RunTotals, text: Strin
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -7,11 +7,15 @@
 //! |---|---|---|
 //! | submit | before the request leaves | yes; where that fails nothing is sent |
 //! | accepted, rejected | after the broker's answer | no |
-//! | filled | before a fill is reported | no |
+//! | filled | before a fill is reported | of strategies yes: [`holdings`] counts them; of others no |
+//! | ended | when an order of a strategy has ended | no |
+//! | adjusted | before a correction of what a strategy holds counts | yes |
+//! | run_started | when a run of a strategy begins that was told of corrections | no |
 //! | session_expired | when the session freezes, before the rejections | no |
 //!
 //! A lock on `web_broker_orders.lock` gives the log to one program, also while that program is suspended.
 
+pub mod holdings;
 mod lines;
 pub mod restore;
 #[cfg(test)]
@@ -24,7 +28,10 @@ use std::path::{Path, PathBuf};
 use ipc::AuditLine;
 use thiserror::Error;
 
-pub(crate) use lines::{FillSource, accepted, filled, rejected, session_expired, submit};
+pub(crate) use lines::{
+    FillLine, FillSource, accepted, adjusted, ended, filled, note_filled, rejected, run_started,
+    session_expired, submit, sync_filled,
+};
 
 pub use restore::Restored;
 
@@ -139,18 +146,21 @@ impl AuditLog {
         &self.path
     }
 
-    fn write(&mut self, sync: bool) -> io::Result<()> {
+    /// Writes the buffer; `points` names the crash points of its line.
+    fn write(&mut self, sync: bool, points: Option<&LinePoints>) -> io::Result<()> {
         if self.is_torn {
             self.cut_back()?;
         }
         self.file.seek(SeekFrom::Start(self.length))?;
-        if sync && crate::kill::is_at("submit_line_half") {
+        if let Some(points) = points.filter(|points| crate::kill::is_at(points.half)) {
             self.file.write_all(&self.buffer[..self.buffer.len() / 2])?;
-            crate::kill::here("submit_line_half");
+            crate::kill::here(points.half);
         }
         self.file.write_all(&self.buffer)?;
         if sync {
-            crate::kill::here("submit_line_unsynced");
+            if let Some(points) = points {
+                crate::kill::here(points.unsynced);
+            }
             self.file.sync_data()?;
         }
         self.length += self.buffer.len() as u64;
@@ -175,13 +185,34 @@ impl AuditSink for AuditLog {
                 return Err(io::Error::other("a line of the audit log is too long"));
             }
         }
-        let written = self.write(sync);
+        let points = lines.first().filter(|_| sync).and_then(LinePoints::of);
+        let written = self.write(sync, points.as_ref());
         if written.is_err() {
             self.is_torn = true;
             // If this fails, too, it is tried again before the next line.
             let _ = self.cut_back();
         }
         written
+    }
+}
+
+/// The crash points of a line that is on the disk before anything follows from it.
+struct LinePoints {
+    half: &'static str,
+    unsynced: &'static str,
+}
+
+impl LinePoints {
+    fn of(line: &AuditLine<'_>) -> Option<Self> {
+        match line {
+            AuditLine::Submit(_) => {
+                Some(Self { half: "submit_line_half", unsynced: "submit_line_unsynced" })
+            }
+            AuditLine::Filled(_) => {
+                Some(Self { half: "fill_line_half", unsynced: "fill_line_unsynced" })
+            }
+            _ => None,
+        }
     }
 }
 

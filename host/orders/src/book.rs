@@ -15,6 +15,7 @@ use crate::limits::ORDERS_HELD_MAX;
 
 pub(crate) use order::{
     DeskOrder, Illegal, PendingOperation, Seen, close_action, detail_id, fill_id, last_moment,
+    split_fill_id,
 };
 
 /// An order's place in the book: in the order in which the desk came to know of them.
@@ -172,6 +173,22 @@ impl Book {
                 self.by_number.remove(number);
             }
         }
+    }
+
+    /// Removes an order wholly and returns it.
+    pub(crate) fn take(&mut self, key: OrderKey) -> Option<DeskOrder> {
+        let order = self.orders.get(&key).cloned();
+        self.remove(key);
+        order
+    }
+
+    /// Orders of a number, of all days.
+    pub(crate) fn of_number(&self, number: &str) -> impl Iterator<Item = OrderKey> {
+        self.by_number.get(number).into_iter().flatten().copied()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (OrderKey, &mut DeskOrder)> {
+        self.orders.iter_mut().map(|(key, order)| (*key, order))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (OrderKey, &DeskOrder)> {

@@ -11,6 +11,8 @@
 //! - `lists` and `notices`: the broker's own data; `crate::reconcile` decides what they mean for an order;
 //! - `reconciliation`: what is not settled yet; `details`: fills that a list has and no notice;
 //! - `money`: balances and positions; `session`: login, freeze, password; `queue`: what waits for the broker;
+//! - `strategies`: orders of strategies; `take_over`: the start of a run; `own_cancels`: the end of its orders;
+//!   `settle`: what a person decides and corrects;
 //! - `reports`: events of orders; `discrepancies`: events of differences.
 
 mod answers;
@@ -23,11 +25,15 @@ mod list_rows;
 mod lists;
 mod money;
 mod notices;
+mod own_cancels;
 mod queue;
 mod reconciliation;
 mod reports;
 mod session;
+mod settle;
+mod strategies;
 mod submit;
+mod take_over;
 mod wall;
 
 use std::sync::Arc;
@@ -42,7 +48,7 @@ use crate::audit::AuditSink;
 use crate::audit::restore::Restored;
 use crate::book::{Book, DeskOrder, Illegal, OrderKey};
 use crate::command::{DeskCommand, NamedOrder};
-use crate::event::{DeskEvent, FailureCode};
+use crate::event::DeskEvent;
 use crate::instruments::InstrumentTable;
 use crate::limits::{DETAILS_TIME, ORDERS_RESTORED_MAX};
 use crate::password::{PasswordRules, SecondPassword};
@@ -53,7 +59,8 @@ pub use crate::session::{LoginDone, LoginFailed, SessionState};
 use cancel_all::CancelsOfMany;
 use queue::JobQueue;
 pub(crate) use queue::{Job, JobKind};
-use reconciliation::{EarlierFills, Reconciliation};
+use reconciliation::{EarlierFills, PresumedRejected, Reconciliation};
+use strategies::Strategies;
 pub use venues::{Now, Recipient, RequestContext};
 
 /// The venue's name on the wire.
@@ -115,6 +122,7 @@ pub struct Desk {
     queue: JobQueue,
     cancels: CancelsOfMany,
     reconciliation: Reconciliation,
+    strategies: Strategies,
     report_rate: discrepancies::ReportRate,
     /// Rows and amounts of balances and positions that could not be read.
     money_left_out: ReportedOnce,
@@ -147,6 +155,12 @@ impl Desk {
                 book.add(DeskOrder::restored(entry, place, now.mono));
             }
         }
+        let mut presumed_rejected = PresumedRejected::default();
+        for entry in restored.presumed_rejected {
+            if let Some(place) = book.instruments().place(&entry.instrument_id) {
+                presumed_rejected.remember(DeskOrder::restored(entry, place, now.mono));
+            }
+        }
         let earlier_fills = EarlierFills::new(restored.fills);
         let mut desk = Self {
             rules,
@@ -158,7 +172,12 @@ impl Desk {
             password: SecondPassword::new(rules.password),
             queue: JobQueue::default(),
             cancels: CancelsOfMany::default(),
-            reconciliation: Reconciliation { earlier_fills, ..Reconciliation::default() },
+            reconciliation: Reconciliation {
+                earlier_fills,
+                presumed_rejected,
+                ..Reconciliation::default()
+            },
+            strategies: Strategies::new(restored.holdings),
             report_rate: discrepancies::ReportRate::default(),
             money_left_out: ReportedOnce::default(),
             wall: wall::WallWatch::default(),
@@ -190,17 +209,13 @@ impl Desk {
             DeskCommand::ForgetSecondPassword => self.forget_second_password(now),
             DeskCommand::Login(request_id) => self.login(request_id, now),
             DeskCommand::VenueState => self.venue_state(context),
-            DeskCommand::StrategyRuns(_) => {}
-            DeskCommand::TakeOver(_)
-            | DeskCommand::CancelOwn(_)
-            | DeskCommand::OwnOrders(_)
-            | DeskCommand::Settle(_)
-            | DeskCommand::Holdings
-            | DeskCommand::Adjust(_) => {
-                let text =
-                    "STRATEGIES: this order desk takes no orders of strategies yet".to_owned();
-                self.report_error(&context, FailureCode::Invalid, text, None);
-            }
+            DeskCommand::TakeOver(id) => self.take_over(context, id, now),
+            DeskCommand::StrategyRuns(id) => self.strategy_runs(id, now),
+            DeskCommand::CancelOwn(id) => self.cancel_own(context, id, now),
+            DeskCommand::OwnOrders(id) => self.report_own_orders(&context, &id, now),
+            DeskCommand::Settle(settle) => self.settle(&context, settle, now),
+            DeskCommand::Holdings => self.report_holdings(&context),
+            DeskCommand::Adjust(adjustment) => self.adjust(&context, &adjustment, now),
         }
     }
 
@@ -246,6 +261,7 @@ impl Desk {
             JobKind::BuyingPower(_) => self.begin_buying_power(job),
             JobKind::Positions(_) => self.begin_positions(job),
             JobKind::Details(key) => self.begin_details(job, key, now),
+            JobKind::Look(look) => self.begin_look(job, look),
             JobKind::Login => {}
         }
     }
@@ -270,6 +286,7 @@ impl Desk {
             JobKind::BuyingPower(_) => self.buying_power_answered(job, called, now),
             JobKind::Positions(_) => self.positions_answered(job, called, now),
             JobKind::Details(key) => self.details_answered(key, called, now),
+            JobKind::Look(look) => self.look_answered(look, called, now),
             JobKind::Login => {}
         }
         self.work(now);
@@ -288,6 +305,7 @@ impl Desk {
         self.tick_held(now);
         self.tick_discrepancies(now);
         self.tick_ready(now);
+        self.tick_strategies(now);
         if self.session.is_closed_by_answer() {
             // If the broker answers this list, it is reachable again.
             self.put_off_resync_once(now);
@@ -324,6 +342,7 @@ impl Desk {
             }
             // The next list plans them again.
             JobKind::Details(key) => self.details_done(key),
+            JobKind::Look(look) => self.look_failed(look, &rejection.text, now),
             JobKind::Login => {}
         }
     }

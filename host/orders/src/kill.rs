@@ -1,4 +1,4 @@
-//! Crash points of the submit path, at which a test ends the whole program as a power cut would.
+//! Crash points of the submit path and of fills, at which a test ends the whole program as a power cut would.
 //!
 //! The program says nothing more, and unwritten data are lost. `KUMIKI_KILL_AT` names one point; without it
 //! nothing happens.
@@ -25,6 +25,10 @@ pub const POINTS: [&str; 14] = [
     "accepted_line_written",
     "accepted_broadcast",
 ];
+
+/// The crash points around a fill of a strategy's order, in the order in which it passes them.
+pub const FILL_POINTS: [&str; 4] =
+    ["fill_line_half", "fill_line_unsynced", "fill_line_synced", "fill_broadcast"];
 
 /// Whether the program is to crash here.
 #[must_use]

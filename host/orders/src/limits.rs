@@ -93,6 +93,42 @@ pub const CLAIM_SLACK_MS: u64 = 2_000;
 /// How much later than its submit line an order's time at the broker may be: no request waits longer.
 pub const CLAIM_LATEST_MS: u64 = 600_000;
 
+/// How much later than its submit line a row may be that is taken for an order that was reported as not at the
+/// broker (specification 4, P121). The longest answer is awaited for 30 s; later rows are other orders.
+pub const CAME_BACK_LATEST_MS: u64 = 30_000;
+
+/// How long the start of a strategy waits for unknown orders and missing fills, and then once more for the ends
+/// of its own orders (specification 4, P104, P105).
+pub const TAKE_OVER_TIME: Duration = Duration::from_secs(30);
+
+/// How long a cancel of a strategy's own orders waits until all have ended (specification 4, P86).
+pub const CANCEL_OWN_TIME: Duration = Duration::from_secs(30);
+
+/// The pause before a strategy's order whose cancel was refused is cancelled again.
+pub const CANCEL_OWN_PAUSE: Duration = Duration::from_secs(2);
+
+/// Cancels of own orders that are under way at once; one strategy runs at a time.
+pub const CANCELS_OF_OWN_MAX: usize = 16;
+
+/// The pause between the lists that a strategy's start, or the end of its orders, waits for.
+pub const OWN_LIST_PAUSE: Duration = Duration::from_secs(1);
+
+/// When positions are requested after a fill of somebody else's SELL, and again to confirm a shortage. An own
+/// fill whose notice is under way looks like one. Both are within the 10 s of specification 4, P107.
+pub const POSITIONS_CHECKED_AFTER: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(7)];
+
+/// Fills of strategies that wait for a disk that can be written; a strategy sends no order while there is one.
+pub const FILLS_UNWRITTEN_MAX: usize = 100_000;
+
+/// Days of which the profit and loss of a strategy's sales is known. Only today's has a limit.
+pub const REALISED_DAYS_MAX: usize = 8;
+
+/// Corrections of what a strategy holds that are told to its next run, the newest.
+pub const CORRECTIONS_MAX: usize = 100;
+
+/// Characters of the reason for a correction.
+pub const WHY_CHARS_MAX: usize = 200;
+
 /// Characters of the broker's number of an order, and of the code of a warning.
 pub const NUMBER_CHARS_MAX: usize = 16;
 

@@ -46,6 +46,8 @@ pub struct SecondPassword {
     held: Option<HeldPassword>,
     set: u64,
     last_used: Duration,
+    /// Since when the idle time stands still; none while it runs.
+    stands_since: Option<Duration>,
     failures: u32,
     /// The newest one that the broker refused.
     refused: u64,
@@ -64,6 +66,7 @@ impl SecondPassword {
             held: None,
             set: 0,
             last_used: Duration::ZERO,
+            stands_since: None,
             failures: 0,
             refused: 0,
             locked_until: None,
@@ -75,7 +78,7 @@ impl SecondPassword {
     pub fn set(&mut self, value: Secret, now: Duration) {
         self.set += 1;
         self.held = Some(HeldPassword { value, number: self.set });
-        self.last_used = now;
+        self.last_used = self.idle_clock(now);
         self.waiting.clear();
     }
 
@@ -119,8 +122,26 @@ impl SecondPassword {
 
     /// Discards it if no command has used it for too long; returns whether it did.
     pub fn forget_idle(&mut self, now: Duration) -> bool {
-        let is_idle = now.saturating_sub(self.last_used) >= self.rules.idle;
+        let is_idle = self.idle_clock(now).saturating_sub(self.last_used) >= self.rules.idle;
         is_idle && self.forget()
+    }
+
+    /// Lets the idle time stand still, or run on from there: it stands still during a run with real orders
+    /// (specification 4, P122).
+    pub fn stand_still(&mut self, stands: bool, now: Duration) {
+        match (stands, self.stands_since) {
+            (true, None) => self.stands_since = Some(now),
+            (false, Some(since)) => {
+                self.stands_since = None;
+                self.last_used += now.saturating_sub(since);
+            }
+            (true, Some(_)) | (false, None) => {}
+        }
+    }
+
+    /// The time that counts for idleness.
+    fn idle_clock(&self, now: Duration) -> Duration {
+        self.stands_since.unwrap_or(now)
     }
 
     /// Checks that wrong passwords have not locked it.
@@ -146,7 +167,7 @@ impl SecondPassword {
     pub fn use_it(&mut self, now: Duration) -> Option<HeldPassword> {
         self.forget_idle(now);
         let held = self.held.clone()?;
-        self.last_used = now;
+        self.last_used = self.idle_clock(now);
         Some(held)
     }
 
@@ -220,6 +241,22 @@ mod tests {
         assert!(password.is_held(), "setting one while locked is allowed");
         assert!(password.check_lock(at(1_802)).is_err());
         assert!(password.check_lock(at(1_803)).is_ok());
+    }
+
+    /// P122: during a run with real orders the idle time stands still.
+    #[test]
+    fn p122_the_idle_time_stands_still_during_a_run() {
+        let mut password = held(0);
+        password.stand_still(true, at(1_000));
+        assert!(!password.forget_idle(at(100_000)));
+        password.stand_still(false, at(100_000));
+        assert!(!password.forget_idle(at(100_799)), "1,799 s of idle time");
+        assert!(password.forget_idle(at(100_800)));
+        let mut password = held(0);
+        password.stand_still(true, at(1_000));
+        assert!(password.use_it(at(50_000)).is_some());
+        password.stand_still(false, at(60_000));
+        assert!(!password.forget_idle(at(61_799)) && password.forget_idle(at(61_800)));
     }
 
     #[test]

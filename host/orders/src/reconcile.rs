@@ -24,7 +24,7 @@ use domain::order_mapping::BrokerRow;
 use domain::{JstDate, OrderStatus, OrderType, Rejection};
 
 use crate::book::{Book, DeskOrder, OrderKey, PendingOperation, close_action};
-use crate::limits::{CLAIM_LATEST_MS, CLAIM_SLACK_MS};
+use crate::limits::{CAME_BACK_LATEST_MS, CLAIM_LATEST_MS, CLAIM_SLACK_MS};
 
 /// When a list was requested, and by which request.
 #[derive(Debug, Clone, Copy)]
@@ -187,6 +187,12 @@ pub(crate) fn fits(order: &DeskOrder, row: &BrokerRow) -> bool {
     is_in_time && is_soon && is_alike(order, row)
 }
 
+/// Whether a row may be an order that was reported as not at the broker (P121). The time is narrower than in
+/// [`fits`]: a person may have placed an equal order since.
+pub(crate) fn came_back_as(order: &DeskOrder, row: &BrokerRow) -> bool {
+    fits(order, row) && row.time.millis() <= order.ts_ms.saturating_add(CAME_BACK_LATEST_MS)
+}
+
 /// Whether a row is an ambiguous match of an order whose number is unknown. Either it is the same except for
 /// its time, whose clock may be wrong. Or it was placed since and changed elsewhere, for which brokers take
 /// other prices and dates, and fewer shares. A row whose time differs by more than a request can take is
@@ -318,8 +324,13 @@ fn is_absent(one: &Unknown<'_>, request: ListRequest, today: JstDate) -> bool {
     is_later && request.is_full && one.has_settled && one.order.day() == today
 }
 
+/// How the text of an order that no list has begins (P20).
+pub(crate) const NOT_AT_BROKER: &str = "NOT_AT_BROKER:";
+
 /// The rejection of an order that no list has (P20).
 pub(crate) fn not_at_broker() -> Rejection {
-    let text = "NOT_AT_BROKER: the broker's answer was lost, and its list does not have the order";
+    let text = format!(
+        "{NOT_AT_BROKER} the broker's answer was lost, and its list does not have the order"
+    );
     Rejection::new(domain::ReasonCode::InternalError, text)
 }

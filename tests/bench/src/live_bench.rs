@@ -135,6 +135,7 @@ pub(crate) fn run() {
         .map(|number| format!("{}.TSE", symbol(number)).parse().expect("an id"))
         .collect();
     let paper = PaperRun {
+        kind: live::journal::RunKind::Paper,
         run_id: "bench".to_owned(),
         strategy_id: STRATEGY.to_owned(),
         strategy: strategy.to_string_lossy().into_owned(),

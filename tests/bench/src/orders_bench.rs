@@ -235,6 +235,7 @@ fn line(id: &str) -> AuditLine<'_> {
         time_in_force: Some(TimeInForce::Day),
         expire_time_ns: None,
         request_key_version: Some(1),
+        margin: false,
         context: AuditContext::default(),
     })
 }

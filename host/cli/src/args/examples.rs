@@ -248,6 +248,13 @@ pub(super) const EXAMPLES: [(&str, [&str; 2]); 56] = [
             "kumiki sim local-broker --data data --instrument 7203 --speed 60",
         ],
     ),
+    (
+        "sim market",
+        [
+            "kumiki sim market --speed 60",
+            "kumiki sim market --data data --instrument 7203 --speed 60",
+        ],
+    ),
     ("completions", ["kumiki completions bash", "kumiki completions fish"]),
     ("man", ["kumiki man", "kumiki man --out /tmp/man"]),
 ];

@@ -4,6 +4,7 @@
 mod desk_command;
 mod feed;
 mod local_broker;
+mod real;
 mod recording;
 mod strategy;
 mod web_broker;
@@ -25,6 +26,7 @@ use crate::session::{CommandContext, Shared};
 use crate::startup::{EngineConfig, StartError};
 
 use local_broker::Gateway;
+use real::StrategyOrders;
 use strategy::StrategyFeed;
 use web_broker::OrderDesk;
 
@@ -40,6 +42,8 @@ pub(crate) struct Venues {
     local_broker: OnceLock<Gateway>,
     /// The way of market data to the live strategy.
     strategy: StrategyFeed,
+    /// The way of the order desk's reports to it.
+    orders: StrategyOrders,
 }
 
 /// One of them.
@@ -105,12 +109,16 @@ impl Venues {
         }
     }
 
-    /// Ends all of them, at the same time, and waits for that.
-    pub(crate) fn stop(&self) {
+    /// Ends all of them, at the same time, and waits for that. `before_desk` comes before the end of the order desk.
+    pub(crate) fn stop(&self, before_desk: impl Fn() + Sync) {
+        let before_desk = &before_desk;
         std::thread::scope(|threads| {
             for venue in self.all() {
                 threads.spawn(move || match venue {
-                    Venue::WebBroker(desk) => desk.stop(),
+                    Venue::WebBroker(desk) => {
+                        before_desk();
+                        desk.stop();
+                    }
                     Venue::LocalBroker(gateway) => gateway.stop(),
                 });
             }
@@ -398,7 +406,7 @@ pub(super) mod tests {
         let events = events(&outbox);
         assert_eq!(events[0]["reason_code"], "VALIDATION_ERROR", "{events:?}");
         assert_eq!(events[0]["venue"], "local_broker", "{events:?}");
-        shared.live.stop();
+        shared.live.stop(|| {});
     }
 
     /// P44: five fields, always.
@@ -412,7 +420,7 @@ pub(super) mod tests {
         }});
         assert_eq!(capabilities, expected);
         assert_eq!(shared.live.dialects()["local_broker"].name, "none");
-        shared.live.stop();
+        shared.live.stop(|| {});
     }
 
     /// A command for a venue that has ended, or that the engine does not have, is refused.
@@ -432,7 +440,7 @@ pub(super) mod tests {
                 (&"Error".into(), &"venue_not_available".into())
             );
         }
-        shared.live.stop();
+        shared.live.stop(|| {});
         for (op, fields) in [
             ("Subscribe", r#","venue":"local_broker","ticker":"7203""#),
             ("GetBoard", r#","venue":"local_broker","ticker":"7203""#),

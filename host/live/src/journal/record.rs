@@ -224,6 +224,7 @@ impl From<&Fault> for FaultRecord {
             FaultKind::Protocol(_) => "protocol",
             FaultKind::TooSlow(_) => "too_slow",
             FaultKind::Journal(_) => "journal",
+            FaultKind::Halt(_) => "halt",
             FaultKind::Refused(_) => "refused",
         };
         Self {

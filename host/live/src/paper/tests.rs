@@ -23,7 +23,7 @@ use crate::feed::tests::trade as live_trade;
 use crate::feed::{FeedLimits, FeedObserver, Opening, feed};
 use crate::journal::reproduce;
 
-struct Nobody;
+pub(crate) struct Nobody;
 
 impl RunObserver for Nobody {}
 
@@ -46,12 +46,12 @@ impl MarketStream for Script {
     }
 }
 
-fn manifest_in(folder: &Path) -> Value {
+pub(crate) fn manifest_in(folder: &Path) -> Value {
     serde_json::from_slice(&fs::read(folder.join("manifest.json")).unwrap()).unwrap()
 }
 
 /// The folder of the built-in strategies; none where they are not built.
-fn built_in() -> Option<PathBuf> {
+pub(crate) fn built_in() -> Option<PathBuf> {
     let test = std::env::current_exe().unwrap();
     let release = test.ancestors().find(|folder| folder.ends_with("release")).unwrap();
     let folder = release.join("strategies");
@@ -63,7 +63,7 @@ fn built_in() -> Option<PathBuf> {
 }
 
 /// Trades of one day, a few per minute in both sessions, on whole yen.
-fn day(random: &mut Random, date: &str, price: &mut i64) -> Vec<Trade> {
+pub(crate) fn day(random: &mut Random, date: &str, price: &mut i64) -> Vec<Trade> {
     let hours = session::TradingHours::of(date.parse().unwrap());
     let mut trades = Vec::new();
     for (open, close) in
@@ -107,8 +107,9 @@ fn write_day(folder: &Path, date: &str, trades: &[Trade]) {
     out.finish().unwrap();
 }
 
-fn paper(strategies: PathBuf, home: &Path) -> PaperRun {
+pub(crate) fn paper(strategies: PathBuf, home: &Path) -> PaperRun {
     PaperRun {
+        kind: RunKind::Paper,
         run_id: "r-1".to_owned(),
         strategy_id: "s-1".to_owned(),
         strategy: "sma-cross".to_owned(),

@@ -3,12 +3,13 @@
 use std::io;
 
 use domain::order_mapping::BrokerFill;
-use domain::{OrderOrigin, Rejection, TsNanos};
+use domain::{Money, OrderOrigin, Origin, Quantity, Rejection, TsNanos};
 use ipc::{
-    AuditAccepted, AuditContext, AuditFilled, AuditLine, AuditRejected, AuditSessionExpired,
-    AuditSubmit, Text,
+    AuditAccepted, AuditAdjusted, AuditContext, AuditEnded, AuditFilled, AuditLine, AuditRejected,
+    AuditRunStarted, AuditSessionExpired, AuditSubmit, Text,
 };
 
+use super::holdings::Holdings;
 use super::{AuditSink, plain};
 use crate::audit::restore::REQUEST_KEY_VERSION;
 use crate::book::DeskOrder;
@@ -21,6 +22,9 @@ pub(crate) enum FillSource<'a> {
     /// The details of the order; the number of the fill is the desk's own.
     Details,
 }
+
+/// The line of a fill.
+pub(crate) type FillLine = AuditFilled<'static>;
 
 fn context(origin: Option<&OrderOrigin>) -> AuditContext<'_> {
     let strategy_id = origin.and_then(OrderOrigin::strategy_id);
@@ -51,6 +55,7 @@ pub(crate) fn submit(log: &mut dyn AuditSink, order: &DeskOrder, now: TsNanos) -
         time_in_force: Some(made.time_in_force),
         expire_time_ns: order.expire_time.map(TsNanos::nanos),
         request_key_version: Some(REQUEST_KEY_VERSION),
+        margin: order.is_margin,
         context: context(order.origin.as_ref()),
     });
     log.append(&[line], true)
@@ -107,21 +112,23 @@ pub(crate) fn rejected(
     write(log, &line);
 }
 
-/// Writes a fill that is about to be reported.
+/// The line of a fill that is about to be reported; none for an order without a number. Of a strategy's order
+/// so many shares count.
 pub(crate) fn filled(
-    log: &mut dyn AuditSink,
     order: &DeskOrder,
     from: FillSource<'_>,
     fill: &BrokerFill,
+    counted: Quantity,
     ts: TsNanos,
-) {
-    let Some(number) = order.venue_order_id.as_deref() else { return };
+) -> Option<FillLine> {
+    let number = order.venue_order_id.as_deref()?;
     let text = |text: &str| Text::Owned(plain(text));
+    let strategy_id = order.strategy_id();
     let (business_day, from_details) = match from {
         FillSource::Notice(day) => (day, false),
         FillSource::Details => (None, true),
     };
-    let line = AuditLine::Filled(AuditFilled {
+    Some(AuditFilled {
         ts: ts.millis(),
         client_order_id: order.client_order_id.as_deref().map(text),
         venue_order_id: text(number),
@@ -132,9 +139,70 @@ pub(crate) fn filled(
         trade_id: text(&fill.trade_id),
         last_qty: fill.quantity.into(),
         last_price: fill.price.into(),
-        context: context(order.origin.as_ref()),
-    });
-    write(log, &line);
+        order_side: strategy_id.map(|_| order.order.side),
+        margin: order.is_margin,
+        counted_qty: (counted != fill.quantity).then(|| counted.into()),
+        context: AuditContext {
+            origin: strategy_id.map(|_| Origin::Strategy),
+            strategy_id: strategy_id.map(|id| Text::Owned(id.to_owned())),
+            wall_ms: None,
+        },
+    })
+}
+
+/// Writes the line of a strategy's fill; it is on the disk when this returns.
+pub(crate) fn sync_filled(log: &mut dyn AuditSink, line: &FillLine) -> io::Result<()> {
+    log.append(&[AuditLine::Filled(line.clone())], true)
+}
+
+/// Writes a correction of what a strategy holds, and counts it once it is on the disk.
+pub(crate) fn adjusted(
+    log: &mut dyn AuditSink,
+    holdings: &mut Holdings,
+    (strategy_id, instrument_id): (&str, &str),
+    (quantity, cost): (Quantity, Money),
+    why: &str,
+    now: TsNanos,
+) -> io::Result<()> {
+    let line = AuditAdjusted {
+        ts: now.millis(),
+        strategy_id: strategy_id.into(),
+        instrument_id: instrument_id.into(),
+        quantity: quantity.into(),
+        cost: cost.into(),
+        why: why.into(),
+    };
+    log.append(&[AuditLine::Adjusted(line.clone())], true)?;
+    holdings.adjusted(&line);
+    Ok(())
+}
+
+/// Writes that a run has begun that was told of the corrections before it. Where that fails, the next run is told
+/// of them once more.
+pub(crate) fn run_started(
+    log: &mut dyn AuditSink,
+    holdings: &mut Holdings,
+    strategy_id: &str,
+    now: TsNanos,
+) {
+    let line = AuditRunStarted { ts: now.millis(), strategy_id: strategy_id.into() };
+    holdings.run_started(&line);
+    write(log, &AuditLine::RunStarted(line));
+}
+
+/// Writes the line of a fill of a person, or from elsewhere. Where that fails it is reported all the same.
+pub(crate) fn note_filled(log: &mut dyn AuditSink, line: FillLine) {
+    write(log, &AuditLine::Filled(line));
+}
+
+/// Writes the end of a strategy's order.
+pub(crate) fn ended(log: &mut dyn AuditSink, order: &DeskOrder, now: TsNanos) {
+    if order.strategy_id().is_none() {
+        return;
+    }
+    let context = context(order.origin.as_ref());
+    let (ts, status) = (now.millis(), order.status);
+    write(log, &AuditLine::Ended(AuditEnded { ts, client_order_id: id(order), status, context }));
 }
 
 /// Writes that the session has expired.

@@ -7,18 +7,24 @@
 //! | submit | sent, its number unknown; a second one of the same id takes the place of the first |
 //! | accepted with a number | the broker has it |
 //! | accepted without one | sent, its number unknown |
-//! | rejected | its id is free |
+//! | rejected | its id is free; a strategy's order that was not at the broker may come back (P121) |
+//! | accepted after that | it came back |
 //! | filled | the fill counts, and is not reported again |
+//! | ended | a strategy's order has ended |
+//! | adjusted, run_started | see [`super::holdings`] |
 //! | session_expired, another version of the key, what is no line | nothing |
 
 use std::collections::{HashMap, VecDeque};
 
 use domain::{
-    OrderOrigin, OrderSide, OrderType, Origin, Price, Quantity, ShortText, TimeInForce, TsNanos,
+    OrderOrigin, OrderSide, OrderStatus, OrderType, Origin, Price, Quantity, ShortText,
+    TimeInForce, TsNanos,
 };
 use ipc::{AuditContext, AuditFilled, AuditLine, AuditSubmit};
 
-use crate::limits::{AUDIT_LINE_BYTES_MAX, FILLS_RESTORED_MAX};
+use super::holdings::Holdings;
+use crate::limits::{AUDIT_LINE_BYTES_MAX, FILLS_RESTORED_MAX, PRESUMED_REJECTED_MAX};
+use crate::reconcile::NOT_AT_BROKER;
 
 /// Version of the key of requests that lines are written with; one without it is version 1.
 pub const REQUEST_KEY_VERSION: u32 = 1;
@@ -52,6 +58,10 @@ pub struct RestoredOrder {
     pub venue_order_id: Option<ShortText>,
     /// The broker's business day of it, where it is known.
     pub business_day: Option<ShortText>,
+    /// Whether it is a strategy's order on margin.
+    pub is_margin: bool,
+    /// How it ended, where the log says so.
+    pub ended: Option<OrderStatus>,
     /// Time of the submit line in milliseconds UTC.
     pub ts_ms: u64,
 }
@@ -73,6 +83,8 @@ pub struct RestoredFill {
     pub trade_id: ShortText,
     /// Shares.
     pub quantity: Quantity,
+    /// Shares of these that count for the order.
+    pub counted: Quantity,
     /// Yen per share.
     pub price: Price,
 }
@@ -84,6 +96,11 @@ pub struct Restored {
     pub entries: Vec<RestoredOrder>,
     /// Fills that were reported, the newest [`FILLS_RESTORED_MAX`].
     pub fills: VecDeque<RestoredFill>,
+    /// Orders of strategies that were reported as not at the broker, the newest [`PRESUMED_REJECTED_MAX`]
+    /// (specification 4, P121).
+    pub presumed_rejected: VecDeque<RestoredOrder>,
+    /// What strategies hold.
+    pub holdings: Holdings,
     /// Bytes up to the end of the last whole line.
     pub whole_bytes: u64,
     /// Whole lines that are not lines of the log.
@@ -98,6 +115,8 @@ impl Restored {
         let mut entries: Vec<Option<RestoredOrder>> = Vec::new();
         let mut places: HashMap<(Origin, ShortText), usize> = HashMap::new();
         let mut fills = VecDeque::new();
+        let mut presumed_rejected: VecDeque<RestoredOrder> = VecDeque::new();
+        let mut holdings = Holdings::default();
         let mut unreadable = 0_u64;
         let is_other = |version: Option<u32>| version.unwrap_or(1) != REQUEST_KEY_VERSION;
         for line in log[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
@@ -119,7 +138,17 @@ impl Restored {
                     if is_other(accepted.request_key_version) {
                         continue;
                     }
-                    let place = places.get(&name_of(&accepted.client_order_id, &accepted.context));
+                    let name = name_of(&accepted.client_order_id, &accepted.context);
+                    let is_it = |order: &RestoredOrder| {
+                        (order.origin.kind(), &order.client_order_id) == (name.0, &name.1)
+                    };
+                    if !places.contains_key(&name)
+                        && let Some(place) = presumed_rejected.iter().position(is_it)
+                    {
+                        places.insert(name.clone(), entries.len());
+                        entries.push(presumed_rejected.remove(place));
+                    }
+                    let place = places.get(&name);
                     let number = accepted.venue_order_id.as_deref().map(ShortText::from);
                     if let Some(Some(order)) = place.map(|place| &mut entries[*place])
                         && number.is_some()
@@ -133,8 +162,15 @@ impl Restored {
                         continue;
                     }
                     let name = name_of(&rejected.client_order_id, &rejected.context);
-                    if let Some(place) = places.remove(&name) {
-                        entries[place] = None;
+                    let Some(place) = places.remove(&name) else { continue };
+                    let Some(order) = entries[place].take() else { continue };
+                    if order.origin.strategy_id().is_some()
+                        && rejected.reason_text.starts_with(NOT_AT_BROKER)
+                    {
+                        if presumed_rejected.len() >= PRESUMED_REJECTED_MAX {
+                            presumed_rejected.pop_front();
+                        }
+                        presumed_rejected.push_back(order);
                     }
                 }
                 Some(AuditLine::Filled(filled)) => {
@@ -142,7 +178,19 @@ impl Restored {
                         fills.pop_front();
                     }
                     fills.push_back(RestoredFill::new(&filled));
+                    if let Err(why) = holdings.filled(&filled) {
+                        let id = filled.client_order_id.as_deref();
+                        tracing::warn!(?why, id, "a fill of the audit log does not count in full");
+                    }
                 }
+                Some(AuditLine::Ended(ended)) => {
+                    let place = places.get(&name_of(&ended.client_order_id, &ended.context));
+                    if let Some(Some(order)) = place.map(|place| &mut entries[*place]) {
+                        order.ended = Some(ended.status);
+                    }
+                }
+                Some(AuditLine::Adjusted(adjusted)) => holdings.adjusted(&adjusted),
+                Some(AuditLine::RunStarted(started)) => holdings.run_started(&started),
                 Some(AuditLine::SessionExpired(_)) => {}
                 None => unreadable += 1,
             }
@@ -156,6 +204,8 @@ impl Restored {
         Self {
             entries: entries.into_iter().flatten().collect(),
             fills,
+            presumed_rejected,
+            holdings,
             whole_bytes: whole as u64,
             unreadable,
         }
@@ -184,6 +234,8 @@ impl RestoredOrder {
             expire_time: submit.expire_time_ns.map(TsNanos::from_nanos),
             venue_order_id: None,
             business_day: None,
+            is_margin: submit.margin,
+            ended: None,
             ts_ms: submit.ts,
         }
     }
@@ -199,6 +251,7 @@ impl RestoredFill {
             from_details: filled.from_details,
             trade_id: ShortText::from(&*filled.trade_id),
             quantity: filled.last_qty.into(),
+            counted: filled.counted_qty.unwrap_or(filled.last_qty).into(),
             price: filled.last_price.into(),
         }
     }
@@ -297,6 +350,9 @@ mod tests {
                 instrument_id: "7203.TSE".into(),
                 business_day: Some("20261120".into()),
                 from_details: false,
+                order_side: None,
+                margin: false,
+                counted_qty: None,
                 trade_id: number.to_string().into(),
                 last_qty: Quantity::new(100).into(),
                 last_price: Price::from_yen(2_500).into(),

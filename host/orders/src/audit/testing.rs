@@ -18,6 +18,7 @@ pub(crate) fn submit_line(id: &str, key: u64) -> AuditLine<'_> {
         time_in_force: Some(TimeInForce::Day),
         expire_time_ns: None,
         request_key_version: None,
+        margin: false,
         context: AuditContext::default(),
     })
 }

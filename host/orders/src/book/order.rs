@@ -10,6 +10,7 @@ use domain::{
     OrderType, Origin, Price, Quantity, ShortText, TimeInForce, TriggerType, TsNanos,
 };
 
+use crate::audit::FillSource;
 use crate::audit::restore::{RestoredFill, RestoredOrder};
 use crate::desk::Now;
 use crate::limits::{CLAIM_LATEST_MS, FILLS_PER_ORDER_MAX, REASONS_PER_ORDER_MAX};
@@ -63,6 +64,8 @@ pub(crate) struct DeskOrder {
     pub(crate) request_key: u64,
     /// The command that sent it.
     pub(crate) request_id: Option<String>,
+    /// Whether it is a strategy's order on margin: its shares are apart from what the strategy holds.
+    pub(crate) is_margin: bool,
     /// `7203.TSE`.
     pub(crate) instrument_id: ShortText,
     /// Its place in the desk's table.
@@ -136,6 +139,7 @@ impl DeskOrder {
             origin: Some(OrderOrigin::Person),
             request_key,
             request_id: None,
+            is_margin: false,
             instrument_id,
             instrument,
             order,
@@ -203,6 +207,10 @@ impl DeskOrder {
         made.venue_order_id = from.venue_order_id;
         made.business_day = from.business_day;
         made.unknown_since = (!is_known).then_some(started);
+        made.is_margin = from.is_margin;
+        if let Some(ended) = from.ended.filter(|ended| is_known && ended.is_final()) {
+            (made.status, made.is_over) = (ended, true);
+        }
         made
     }
 
@@ -234,6 +242,23 @@ impl DeskOrder {
         Some((origin, self.client_order_id.clone()?))
     }
 
+    /// The strategy that sent it.
+    pub(crate) fn strategy_id(&self) -> Option<&str> {
+        self.origin.as_ref().and_then(OrderOrigin::strategy_id)
+    }
+
+    /// Whether it sells shares that its strategy bought with cash.
+    pub(crate) fn sells_own_shares(&self) -> bool {
+        self.strategy_id().is_some() && self.order.side == OrderSide::Sell && !self.is_margin
+    }
+
+    /// Whether it may still trade on a date: it has not ended, and the broker has it. An order of an earlier day
+    /// without a date of its own ended with that day.
+    pub(crate) fn is_working(&self, today: JstDate) -> bool {
+        let is_of_today = self.day() >= today || self.last_day() >= today || self.lives_on(today);
+        !self.status.is_final() && !self.is_over && (self.is_unknown() || is_of_today)
+    }
+
     /// Whether a fill of an earlier process belongs to it. Numbers begin again on another day, so the times
     /// must be near each other.
     pub(crate) fn has_reported(&self, fill: &RestoredFill) -> bool {
@@ -256,8 +281,10 @@ impl DeskOrder {
             self.details_reported = self.details_reported.max(number.unwrap_or(0));
         }
         if self.fills.insert(id, (fill.quantity, fill.price)).is_none() {
-            self.cumulative = self.cumulative.saturating_add(fill.quantity.shares());
-            if let Ok((next, _)) = self.status.transition(OrderTrigger::Fill { done: false }) {
+            self.cumulative = self.cumulative.saturating_add(fill.counted.shares());
+            let is_final = self.status.is_final();
+            let next = self.status.transition(OrderTrigger::Fill { done: false });
+            if let Some((next, _)) = next.ok().filter(|_| !is_final) {
                 self.status = next;
             }
         }
@@ -281,6 +308,18 @@ impl DeskOrder {
             reduce_only: false,
             tags: order.tags.clone(),
         }
+    }
+
+    /// Shares that it may still trade: of its present terms, or of a change that is under way to more.
+    pub(crate) fn most_leaves(&self) -> u64 {
+        self.most_shares().saturating_sub(self.cumulative)
+    }
+
+    /// Its shares, or those of a change that is under way to more.
+    pub(crate) fn most_shares(&self) -> u64 {
+        let wanted = self.pending.as_ref().and_then(|pending| pending.wanted.as_ref());
+        let wanted = wanted.map_or(0, |wanted| wanted.quantity.shares());
+        self.order.quantity.shares().max(wanted)
     }
 
     /// Shares still open.
@@ -565,6 +604,15 @@ pub(crate) fn fill_id(business_day: Option<&str>, trade_id: &str) -> ShortText {
 /// The key of a fill that the broker's details reported, whose number is the desk's own.
 pub(crate) fn detail_id(trade_id: &str) -> ShortText {
     format!("details {trade_id}").into()
+}
+
+/// What reported a fill, and its number at the broker, from its key.
+pub(crate) fn split_fill_id(id: &str) -> (FillSource<'_>, &str) {
+    match id.split_once(' ') {
+        Some(("details", trade_id)) => (FillSource::Details, trade_id),
+        Some((day, trade_id)) => (FillSource::Notice(Some(day)), trade_id),
+        None => (FillSource::Notice(None), id),
+    }
 }
 
 /// The tag by which an order settles a margin position.

@@ -21,7 +21,7 @@ use super::submit::{SubmitJob, fault_of};
 use super::{Desk, Job, JobKind, Now, RequestContext, VENUE};
 use crate::audit::{self, plain};
 use crate::book::{OrderKey, Seen};
-use crate::event::{Reply, SubmitReply};
+use crate::event::{Reply, StrategyEvent, SubmitReply};
 use crate::limits::NUMBER_CHARS_MAX;
 use crate::password::HeldPassword;
 
@@ -186,6 +186,8 @@ impl Desk {
         let is_late = job.is_late(now);
         match judged {
             Ok(()) if is_late => self.withdraw(job, now),
+            // What reduces a strategy's risk goes first; this order goes on after it.
+            Ok(()) if self.queue.has_before(&job) => self.queue.put_first(job),
             Ok(()) => self.continue_submit(job, now),
             Err(rejection) => self.refuse_job(job, &rejection, now),
         }
@@ -219,7 +221,7 @@ impl Desk {
     /// Answers the sender of an order that was accepted.
     fn report_created(&mut self, job: &Job, key: OrderKey, accepted: &BrokerAccepted) {
         let (Some(context), Some(order)) = (&job.context, self.book.get(key)) else { return };
-        if job.is_abandoned {
+        if job.is_abandoned || order.strategy_id().is_some() {
             return;
         }
         let JobKind::Submit(SubmitJob { warning, .. }) = &job.kind else { return };
@@ -246,12 +248,19 @@ impl Desk {
 
     /// Reports to the sender that the outcome of a request is unknown.
     pub(crate) fn report_unknown(&mut self, job: &Job, why: &str) {
-        if let Some(context) = job.context.as_ref().filter(|_| !job.is_abandoned) {
-            let why = plain(why);
-            let text = format!(
-                "OUTCOME_UNKNOWN: {why}; the engine does not send it again; read the order list"
-            );
-            self.report_error(context, ReasonCode::InternalError, text, None);
+        if job.is_abandoned {
+            return;
+        }
+        let why = plain(why);
+        let why = format!(
+            "OUTCOME_UNKNOWN: {why}; the engine does not send it again; read the order list"
+        );
+        if let Some((strategy_id, client_order_id)) = self.strategy_of(job) {
+            let unknown = StrategyEvent::OutcomeUnknown { strategy_id, client_order_id, why };
+            return self.report_strategy(unknown);
+        }
+        if let Some(context) = &job.context {
+            self.report_error(context, ReasonCode::InternalError, why, None);
         }
     }
 
@@ -271,6 +280,7 @@ impl Desk {
         }
         let request_id = context.map(|context| context.request_id.clone());
         let request_id = request_id.or_else(|| order.request_id.clone());
+        let request_id = request_id.filter(|_| order.strategy_id().is_none());
         order.unknown_since = None;
         order.pending = None;
         audit::rejected(&mut *self.log, order, rejection, now.wall);

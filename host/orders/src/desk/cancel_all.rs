@@ -17,7 +17,7 @@ use domain::{OrderEventKind, OrderOrigin, OrderSide, OrderStatus, ReasonCode, Re
 use venues::web_broker::Called;
 
 use super::answers::{Ended, expired};
-use super::change::{Change, ChangeJob};
+use super::change::{Change, ChangeJob, Sender};
 use super::lists::Purpose;
 use super::submit::fault_of;
 use super::{Desk, Job, JobKind, Now, RequestContext};
@@ -210,7 +210,8 @@ impl Desk {
                 match target {
                     Target::Order(key) => {
                         let change = Change::Cancel;
-                        JobKind::Change(ChangeJob { key: *key, change, password })
+                        let sender = Sender::Person;
+                        JobKind::Change(ChangeJob { key: *key, change, sender, password })
                     }
                     Target::Row(row) => {
                         JobKind::CancelRow(RowCancel { row: row.clone(), password })
@@ -304,7 +305,8 @@ impl Desk {
         let password = password.clone();
         let seen = Seen::row(row, now.wall.jst_date());
         if let Some(key) = self.book.by_number(&row.venue_order_id, seen) {
-            let change = ChangeJob { key, change: Change::Cancel, password };
+            let sender = Sender::Person;
+            let change = ChangeJob { key, change: Change::Cancel, sender, password };
             return self.begin_change(Job { kind: JobKind::Change(change), ..job }, now);
         }
         let made = self.may_use(&password, now).and_then(|()| {

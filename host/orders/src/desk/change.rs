@@ -10,7 +10,8 @@
 use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerChange, BrokerOrder, BrokerRequest};
 use domain::{
-    OrderEventKind, OrderModify, OrderType, ReasonCode, Rejection, ShortText, TimeInForce, TsNanos,
+    OrderEventKind, OrderModify, OrderType, Origin, ReasonCode, Rejection, ShortText, TimeInForce,
+    TsNanos,
 };
 use venues::web_broker::Called;
 
@@ -35,12 +36,35 @@ pub(crate) enum Change {
     Cancel,
 }
 
+/// Who wants a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sender {
+    /// A person, or a script for one.
+    Person,
+    /// The strategy of the order.
+    Strategy,
+    /// The desk, which ends the orders of a strategy.
+    Desk,
+}
+
 /// A change on its way to the broker.
 #[derive(Debug)]
 pub(crate) struct ChangeJob {
     pub(crate) key: OrderKey,
     pub(crate) change: Change,
+    pub(crate) sender: Sender,
     pub(crate) password: HeldPassword,
+}
+
+impl ChangeJob {
+    pub(crate) const fn is_cancel(&self) -> bool {
+        matches!(self.change, Change::Cancel)
+    }
+
+    /// Whether it goes before questions and other orders: a cancel of a strategy's order by it or for it.
+    pub(crate) fn reduces_risk(&self) -> bool {
+        self.is_cancel() && self.sender != Sender::Person
+    }
 }
 
 fn invalid(text: impl AsRef<str>) -> Rejection {
@@ -79,7 +103,8 @@ impl Desk {
             }
             let key = self.find(&order)?;
             let known = self.book.get(key).ok_or_else(|| status_unknown(order.ids()))?;
-            self.wanted(known, change, now)?;
+            let (wanted, _) = self.wanted(known, change, now)?;
+            self.check_own_change(key, &wanted)?;
             Ok((key, Change::Modify(change)))
         });
         self.change(context, &order, checked, now);
@@ -110,10 +135,20 @@ impl Desk {
             Err(rejection) => return self.report_change_refused(&context, order, &rejection, now),
         };
         let name = self.book.get(key).and_then(DeskOrder::name);
-        let Some(password) = self.password.use_it(now.mono) else {
-            return self.request_password(context, name);
+        let sender = match order.origin {
+            Origin::Client => Sender::Person,
+            Origin::Strategy => Sender::Strategy,
         };
-        let job = ChangeJob { key, change, password };
+        let password = match (self.password.use_it(now.mono), sender) {
+            (Some(password), _) => password,
+            (None, Sender::Person) => return self.request_password(context, name),
+            (None, _) => {
+                let id = name.map(|(_, id)| id).unwrap_or_default();
+                let rejection = self.without_password(&id);
+                return self.report_rejected(key, None, &rejection, now);
+            }
+        };
+        let job = ChangeJob { key, change, sender, password };
         self.enqueue(Some(context), JobKind::Change(job), now);
     }
 
@@ -144,6 +179,9 @@ impl Desk {
         let (client, venue) = order.ids();
         match client {
             Some(id) => {
+                if order.origin == Origin::Strategy {
+                    return self.report_own_change_refused(context, id, rejection, now);
+                }
                 // An id that is too long to be one is cut.
                 let id: String = id.chars().take(ID_CHARS_SHOWN).collect();
                 self.report_order_refused(context, (order.origin, &id), rejection, now);
@@ -154,6 +192,21 @@ impl Desk {
                 }
                 None => self.report_refused(context.request_id.clone(), rejection, now),
             },
+        }
+    }
+
+    /// A strategy's change is refused: an event of the order. One that has ended, and was rejected, is known to the
+    /// sender of the command only.
+    fn report_own_change_refused(
+        &mut self,
+        context: &RequestContext,
+        id: &str,
+        rejection: &Rejection,
+        now: Now,
+    ) {
+        match self.book.by_id(Origin::Strategy, id) {
+            Some(key) => self.report_rejected(key, None, rejection, now),
+            None => self.report_error(context, rejection.code, rejection.text.clone(), None),
         }
     }
 
@@ -219,6 +272,19 @@ impl Desk {
         Ok((wanted, expire_time))
     }
 
+    /// Checks a change of a strategy's order, whoever wants it: its fills are written (P128), and it sells for cash
+    /// only what the strategy holds (P114).
+    fn check_own_change(&self, key: OrderKey, wanted: &BrokerOrder) -> Result<(), Rejection> {
+        let Some(order) = self.book.get(key) else { return Ok(()) };
+        let Some(strategy_id) = order.strategy_id() else { return Ok(()) };
+        self.check_written()?;
+        if !order.sells_own_shares() || wanted.quantity <= order.order.quantity {
+            return Ok(());
+        }
+        let shares = wanted.quantity.shares().saturating_sub(order.cumulative);
+        self.check_position(Some(key), (strategy_id, &order.instrument_id), shares)
+    }
+
     /// Begins a change or a cancel.
     pub(crate) fn begin_change(&mut self, job: Job, now: Now) {
         let JobKind::Change(change) = &job.kind else { return };
@@ -237,7 +303,7 @@ impl Desk {
         if let Some(order) = self.book.get_mut(key) {
             // `change_request` has checked that the state takes it.
             let _ = order.take(trigger, now.mono, &mut self.illegal);
-            let request_id = job.context.as_ref().map(|context| context.request_id.clone());
+            let request_id = job.request_id();
             order.pending = Some(PendingOperation { request_id, wanted, sent: now, ended: None });
         }
         self.report_pending(key, kind, now);
@@ -272,6 +338,7 @@ impl Desk {
             }
             Change::Modify(change) => {
                 let (wanted, _) = self.wanted(order, *change, now)?;
+                self.check_own_change(job.key, &wanted)?;
                 let change = BrokerChange {
                     venue_order_id: number.clone(),
                     business_day,
@@ -391,8 +458,10 @@ impl Desk {
         by_broker: bool,
         now: Now,
     ) {
-        let request_id = job.context.as_ref().map(|context| context.request_id.clone());
-        self.work_on(key, request_id, rejection, by_broker, now);
+        self.work_on(key, job.request_id(), rejection, by_broker, now);
+        if matches!(&job.kind, JobKind::Change(change) if change.sender == Sender::Desk) {
+            self.own_cancel_refused(key, rejection);
+        }
     }
 
     /// Ends the pending operation of an order, which works on, and reports the refusal.
@@ -406,6 +475,8 @@ impl Desk {
     ) {
         let rejects = by_broker && self.mapping.description().refused_change_rejects;
         let Some(order) = self.book.get_mut(key) else { return };
+        // A strategy would take it for ended, and sell its shares a second time.
+        let rejects = rejects && order.strategy_id().is_none();
         let is_update = order.pending.take().is_some_and(|pending| pending.wanted.is_some());
         let partly_filled = order.is_partly_filled();
         let trigger = match (is_update, rejects) {
@@ -430,8 +501,12 @@ impl Desk {
         rejection: &Rejection,
         now: Now,
     ) {
+        let context = context.filter(|_| change.sender == Sender::Person);
         let request_id = context.map(|context| context.request_id.clone());
         self.report_rejected(change.key, request_id, rejection, now);
+        if change.sender == Sender::Desk {
+            self.own_cancel_refused(change.key, rejection);
+        }
     }
 }
 

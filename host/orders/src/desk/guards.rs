@@ -49,6 +49,8 @@ impl Desk {
         let mut found = VecDeque::new();
         match plan.funding {
             Funding::Cash if guards && side == OrderSide::Buy => found.push_back(Guard::Cash),
+            // What a strategy holds is known, and was compared with the account at the start (P107, P114).
+            Funding::Cash if order.sells_own_shares() => {}
             Funding::Cash if guards => found.push_back(Guard::Sellable),
             Funding::MarginNew if guards => found.push_back(Guard::Margin),
             Funding::MarginRepay if guards || plan.positions.len() > 1 => {

@@ -102,6 +102,14 @@ impl Desk {
         self.reconciliation.lists.pause = self.rules.unknown_settle;
     }
 
+    /// Requests a list at once, unless one is queued or under way.
+    pub(super) fn request_list_once(&mut self, now: Now) {
+        if !self.reconciliation.lists.is_requested {
+            self.request_list_soon(now);
+            self.tick_resync(now);
+        }
+    }
+
     pub(crate) fn tick_resync(&mut self, now: Now) {
         let is_due = self.reconciliation.lists.due.is_some_and(|due| now.mono >= due);
         if is_due
@@ -328,10 +336,27 @@ impl Desk {
             let text = format!("{why}; its number stays unknown");
             self.report_discrepancy(Some(*key), None, Discrepancy::Ambiguous, text, now);
         }
-        for FreeRow { index, row, .. } in free.into_iter().filter(|free| free.foreign.is_none()) {
-            let is_claimed = claims.found.iter().any(|(_, claimed)| *claimed == index)
-                || claims.left_free.binary_search(&index).is_ok();
-            if is_claimed {
+        let is_claimed = |index: usize| {
+            claims.found.iter().any(|(_, claimed)| *claimed == index)
+                || claims.left_free.binary_search(&index).is_ok()
+        };
+        free.retain(|free| free.foreign.is_none() && !is_claimed(free.index));
+        let back = self.reconciliation.presumed_rejected.take_back(&free);
+        let mut taken = BTreeSet::new();
+        for (order, index) in back {
+            let Some(row) = rows.get(index) else { continue };
+            let Some(key) = self.came_back(order, row, request.p_no.unwrap_or(0), now) else {
+                continue;
+            };
+            taken.insert(index);
+            listed.insert(key);
+            if let Some(order) = self.book.get_mut(key) {
+                order.changed_at = request.at;
+            }
+            self.apply_row(key, row, request, now);
+        }
+        for FreeRow { index, row, .. } in free {
+            if taken.contains(&index) {
                 continue;
             }
             let instrument = self.book.instrument_of(&row.symbol);

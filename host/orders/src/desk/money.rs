@@ -150,7 +150,7 @@ impl Desk {
     }
 
     /// The answer, or why there is none.
-    fn money_of(&mut self, called: Called, now: Now) -> Result<Box<Answered>, String> {
+    pub(super) fn money_of(&mut self, called: Called, now: Now) -> Result<Box<Answered>, String> {
         match self.end_of(called) {
             Ended::Done(_, answered) | Ended::Nothing(answered) => Ok(answered),
             Ended::Refused(rejection) => Err(rejection.text),

@@ -316,6 +316,9 @@ impl Desk {
         // Notice and list both report it, and notices are sent again.
         if !order.status.is_final() && order.take(trigger, now.mono, &mut self.illegal) {
             order.is_over = true;
+            if let Some(order) = self.book.get(key) {
+                audit::ended(&mut *self.log, order, now.wall);
+            }
             report(self);
             if let Some(order) = self.book.get_mut(key) {
                 order.pending = None;
@@ -365,9 +368,16 @@ impl Desk {
             FillSource::Details => detail_id(&fill.trade_id),
         };
         order.fills.insert(id, (fill.quantity, fill.price));
-        order.cumulative = order.cumulative.saturating_add(fill.quantity.shares());
+        let is_of_strategy = order.strategy_id().is_some();
         let ordered = order.order.quantity.shares();
-        let is_over = order.cumulative > ordered;
+        // A strategy never has more of an order than it ordered, whatever the broker reports.
+        let counted = match is_of_strategy {
+            true => fill.quantity.shares().min(order.most_leaves()),
+            false => fill.quantity.shares(),
+        };
+        order.cumulative = order.cumulative.saturating_add(counted);
+        let is_over = order.cumulative > ordered || counted < fill.quantity.shares();
+        let counted = Quantity::new(counted);
         let done = order.cumulative >= ordered;
         let before = order.status;
         // A filled order stays filled.
@@ -380,17 +390,30 @@ impl Desk {
             order.pending = None;
         }
         // Written before it is reported, so that no later process reports it as new (P130). If the write fails
-        // it is reported all the same.
-        if let Some(order) = self.book.get(key) {
-            audit::filled(&mut *self.log, order, from, fill, ts);
-        }
-        let reported = ReportedFill {
-            trade_id: &fill.trade_id,
-            quantity: fill.quantity,
-            price: fill.price,
-            ts,
+        // it is reported all the same; see `write_fill` for strategies.
+        let order = self.book.get(key);
+        let line = order.and_then(|order| audit::filled(order, from, fill, counted, ts));
+        let is_written = match (line, is_of_strategy) {
+            (Some(line), true) => self.write_fill(line, now),
+            (Some(line), false) => {
+                audit::note_filled(&mut *self.log, line);
+                true
+            }
+            (None, _) => true,
         };
-        self.report_filled(key, reported);
+        if !counted.is_zero() {
+            let trade_id = &fill.trade_id;
+            let reported =
+                ReportedFill { trade_id, quantity: counted, price: fill.price, ts, is_written };
+            self.report_filled(key, reported);
+        }
+        if let Some(order) = self.book.get(key)
+            && order.status == OrderStatus::Filled
+            && before != OrderStatus::Filled
+        {
+            audit::ended(&mut *self.log, order, now.wall);
+        }
+        self.after_fill_for_run(key, now);
         self.after_fill(key, now);
         if is_over {
             let text =

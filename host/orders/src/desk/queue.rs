@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use domain::{ReasonCode, Rejection};
 
+use super::change::Sender;
 use super::lists::Purpose;
+use super::strategies::Look;
 use super::{Desk, Now, RequestContext, cancel_all, change, lists, money, submit};
 use crate::book::OrderKey;
+use crate::event::StrategyEvent;
 use crate::limits::{JOBS_OF_CLIENT_MAX, JOBS_WAITING_MAX, ORDER_ANSWER_TIME};
 
 /// A job for the broker.
@@ -35,17 +38,33 @@ impl Job {
     fn is_inquiry(&self) -> bool {
         match &self.kind {
             JobKind::List(list) => matches!(list.purpose, Purpose::Client(_)),
-            JobKind::BuyingPower(_) | JobKind::Positions(_) | JobKind::Details(_) => true,
+            JobKind::BuyingPower(_)
+            | JobKind::Positions(_)
+            | JobKind::Details(_)
+            | JobKind::Look(_) => true,
             _ => false,
         }
     }
 
-    /// Its rank in the queue: jobs that change something, then reads of clients, then details.
+    /// Its rank in the queue: what reduces a strategy's risk, other jobs that change something, then reads, then
+    /// details.
     fn rank(&self) -> u8 {
         match &self.kind {
-            JobKind::Details(_) => 2,
-            _ => u8::from(self.is_inquiry()),
+            JobKind::Change(change) if change.reduces_risk() => 0,
+            JobKind::Submit(submit) if submit.sells_own_shares => 0,
+            JobKind::Details(_) => 3,
+            _ => 1 + u8::from(self.is_inquiry()),
         }
+    }
+
+    /// The id of the command behind it, as events name it; none for a command of a strategy.
+    pub(super) fn request_id(&self) -> Option<String> {
+        let is_of_person = match &self.kind {
+            JobKind::Change(change) => change.sender == Sender::Person,
+            _ => true,
+        };
+        let context = self.context.as_ref().filter(|_| is_of_person);
+        context.map(|context| context.request_id.clone())
     }
 
     /// Whether it has taken the second password.
@@ -79,6 +98,8 @@ pub(crate) enum JobKind {
     Positions(money::PositionsJob),
     /// Request the fills of an order that a list has and no notice reported.
     Details(OrderKey),
+    /// Request the cash or the shares of the account for a strategy.
+    Look(Look),
 }
 
 /// The rejection of a command that was not sent in time.
@@ -120,6 +141,38 @@ impl JobQueue {
     pub(super) fn put(&mut self, job: Job) {
         let last = self.waiting.iter().rposition(|waiting| waiting.rank() <= job.rank());
         self.waiting.insert(last.map_or(0, |last| last + 1), job);
+    }
+
+    /// Queues a job that was under way before those of its rank.
+    pub(super) fn put_first(&mut self, job: Job) {
+        let first = self.waiting.iter().position(|waiting| waiting.rank() >= job.rank());
+        self.waiting.insert(first.unwrap_or(self.waiting.len()), job);
+    }
+
+    /// Whether a job waits that goes before a job's next request.
+    pub(super) fn has_before(&self, job: &Job) -> bool {
+        self.waiting.front().is_some_and(|first| first.rank() == 0 && job.rank() > 0)
+    }
+
+    /// Whether a request of the desk's own is queued.
+    pub(super) fn has_look(&self, look: Look) -> bool {
+        self.waiting.iter().any(|job| matches!(job.kind, JobKind::Look(other) if other == look))
+    }
+
+    /// Whether a cancel of an order is queued or under way.
+    pub(super) fn has_cancel_of(&self, key: OrderKey) -> bool {
+        let mut jobs = self.waiting.iter().chain(self.active());
+        jobs.any(
+            |job| matches!(&job.kind, JobKind::Change(one) if one.key == key && one.is_cancel()),
+        )
+    }
+
+    /// The order of the active job, if it is a new one that was not sent yet.
+    pub(super) fn unsent_submit(&self) -> Option<OrderKey> {
+        match self.active().map(|job| &job.kind) {
+            Some(JobKind::Submit(submit)) if !submit.is_sent => Some(submit.key),
+            _ => None,
+        }
     }
 
     /// The next job, unless a request is under way.
@@ -187,7 +240,7 @@ impl JobQueue {
     }
 
     /// The end of the active job will not be reported; returns the job, the first time.
-    fn abandon_active(&mut self) -> Option<&Job> {
+    pub(super) fn abandon_active(&mut self) -> Option<&Job> {
         let (_, job) = self.active.as_mut().filter(|(_, job)| !job.is_abandoned)?;
         job.is_abandoned = true;
         Some(job)
@@ -254,21 +307,30 @@ impl Desk {
 
     /// Stops the active job's reports to its sender.
     fn abandon_active(&mut self, now: Now) {
+        let unsent = self.queue.unsent_submit();
         let Some(job) = self.queue.abandon_active() else { return };
         let context = job.context.clone();
         // A guard is under way and the order itself will not be sent: the guard's answer is dropped.
-        if let JobKind::Submit(submit) = &job.kind
-            && !submit.is_sent
-        {
-            let key = submit.key;
+        if let Some(key) = unsent {
             return self.refuse_submit(context.as_ref(), key, &not_sent(), now);
         }
-        if let Some(context) = context {
-            let seconds = ORDER_ANSWER_TIME.as_secs();
-            let text = format!(
-                "TIMEOUT: the broker has not answered within {seconds} s; read the order list"
-            );
-            self.report_error(&context, ReasonCode::InternalError, text, None);
+        let of_strategy = self.queue.active().and_then(|job| self.strategy_of(job));
+        let seconds = ORDER_ANSWER_TIME.as_secs();
+        let text =
+            format!("TIMEOUT: the broker has not answered within {seconds} s; read the order list");
+        match (of_strategy, context) {
+            (Some((strategy_id, client_order_id)), _) => {
+                let why = text;
+                self.report_strategy(StrategyEvent::OutcomeUnknown {
+                    strategy_id,
+                    client_order_id,
+                    why,
+                });
+            }
+            (None, Some(context)) => {
+                self.report_error(&context, ReasonCode::InternalError, text, None);
+            }
+            (None, None) => {}
         }
     }
 

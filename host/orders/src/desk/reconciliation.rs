@@ -6,15 +6,16 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use domain::order_mapping::{BrokerNotice, BrokerRow};
+use domain::order_mapping::{BrokerAccepted, BrokerNotice, BrokerRow};
 use domain::{Discrepancy, ShortText};
 
 use super::lists::ListSchedule;
 use super::{Desk, Now};
 use crate::audit::restore::RestoredFill;
 use crate::book::{DeskOrder, OrderKey};
+use crate::event::StrategyEvent;
 use crate::limits::{NOTICES_HELD_MAX, PRESUMED_REJECTED_MAX};
-use crate::reconcile::fits;
+use crate::reconcile::{FreeRow, came_back_as, fits};
 use crate::seen_notices::SeenNotices;
 
 /// All that is not settled yet.
@@ -108,17 +109,39 @@ impl EarlierFills {
 pub(crate) struct PresumedRejected(VecDeque<DeskOrder>);
 
 impl PresumedRejected {
-    fn remember(&mut self, order: DeskOrder) {
+    pub(crate) fn remember(&mut self, order: DeskOrder) {
         if self.0.len() >= PRESUMED_REJECTED_MAX {
             self.0.pop_front();
         }
         self.0.push_back(order);
     }
 
-    /// Takes the order that a row may be.
-    fn take_fitting(&mut self, row: &BrokerRow) -> Option<DeskOrder> {
+    /// The order that a row may be. A person's is taken out, because it is reported once. A strategy's stays: a
+    /// later row may be its own (P121).
+    fn find_fitting(&mut self, row: &BrokerRow) -> Option<DeskOrder> {
         let place = self.0.iter().position(|order| fits(order, row))?;
-        self.0.remove(place)
+        let order = self.0.get(place)?;
+        if order.strategy_id().is_some() { Some(order.clone()) } else { self.0.remove(place) }
+    }
+
+    /// Takes the orders of strategies that are at the broker after all, with the places of their rows: of the
+    /// order exactly one row, and of the row exactly one order.
+    pub(crate) fn take_back(&mut self, rows: &[FreeRow<'_>]) -> Vec<(DeskOrder, usize)> {
+        let is_of_strategy = |order: &DeskOrder| order.strategy_id().is_some();
+        let orders_of = |row: &BrokerRow| {
+            self.0.iter().filter(|order| is_of_strategy(order) && came_back_as(order, row)).count()
+        };
+        let mut found = Vec::new();
+        for (place, order) in self.0.iter().enumerate().filter(|(_, one)| is_of_strategy(one)) {
+            let mut fitting = rows.iter().filter(|free| came_back_as(order, free.row));
+            if let (Some(free), None) = (fitting.next(), fitting.next())
+                && orders_of(free.row) == 1
+            {
+                found.push((place, free.index));
+            }
+        }
+        let taken = found.into_iter().rev();
+        taken.filter_map(|(place, index)| Some((self.0.remove(place)?, index))).collect()
     }
 }
 
@@ -132,7 +155,7 @@ impl Desk {
 
     /// A row counts as placed elsewhere. Reports the presumed rejected order that it may be.
     pub(crate) fn find_presumed_rejected(&mut self, row: &BrokerRow, now: Now) {
-        let fitting = self.reconciliation.presumed_rejected.take_fitting(row);
+        let fitting = self.reconciliation.presumed_rejected.find_fitting(row);
         let Some(order) = fitting else { return };
         let number = &row.venue_order_id;
         let text = format!(
@@ -142,6 +165,40 @@ impl Desk {
         );
         let (id, number) = (order.client_order_id, Some(number.clone()));
         self.push_discrepancy(id, number, Discrepancy::EndedButWorking, text, now);
+    }
+
+    /// An order of a strategy that was reported as not at the broker is there after all: it is the strategy's
+    /// again, and is cancelled at once, unless it is of an earlier process (P106, P121). Returns its key.
+    pub(crate) fn came_back(
+        &mut self,
+        order: DeskOrder,
+        row: &BrokerRow,
+        p_no: u64,
+        now: Now,
+    ) -> Option<OrderKey> {
+        let strategy_id = ShortText::from(order.strategy_id()?);
+        let client_order_id = order.client_order_id.clone()?;
+        let is_restored = order.is_restored();
+        let venue_order_id = row.venue_order_id.clone();
+        let key = self.book.add(order)?;
+        self.report_strategy(StrategyEvent::CameBack {
+            strategy_id,
+            client_order_id,
+            venue_order_id,
+        });
+        let accepted = BrokerAccepted {
+            venue_order_id: Some(row.venue_order_id.clone()),
+            business_day: row.business_day.clone(),
+            ..BrokerAccepted::default()
+        };
+        self.accepted(key, &accepted, p_no, now);
+        if !is_restored
+            && !row.status.is_final()
+            && let Err(rejection) = self.put_own_cancel(key, now)
+        {
+            self.report_rejected(key, None, &rejection, now);
+        }
+        Some(key)
     }
 
     /// Counts the fills of an order that an earlier process reported, once its number is known.

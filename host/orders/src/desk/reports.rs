@@ -20,6 +20,8 @@ pub(crate) struct ReportedFill<'a> {
     pub(crate) quantity: Quantity,
     pub(crate) price: Price,
     pub(crate) ts: TsNanos,
+    /// False where it could not be written (P128).
+    pub(crate) is_written: bool,
 }
 
 impl Desk {
@@ -50,6 +52,17 @@ impl Desk {
         ts_event: TsNanos,
         kind: impl FnOnce(&DeskOrder) -> OrderEventKind,
     ) {
+        self.report_written(key, request_id, (ts_event, true), kind);
+    }
+
+    /// The same for a fill that may not be in the log.
+    fn report_written(
+        &mut self,
+        key: OrderKey,
+        request_id: Option<String>,
+        (ts_event, is_written): (TsNanos, bool),
+        kind: impl FnOnce(&DeskOrder) -> OrderEventKind,
+    ) {
         let Some(order) = self.book.get(key) else { return };
         let event = DeskOrderEvent {
             request_id,
@@ -61,14 +74,16 @@ impl Desk {
             side: order.order.side,
             ts_event,
             status: order.status,
-            is_written: true,
+            is_written,
             kind: kind(order),
         };
         self.broadcast(DeskEvent::Order(event));
     }
 
+    /// The command that sent an order; none of a strategy's order (P91).
     fn sender_of(&self, key: OrderKey) -> Option<String> {
-        self.book.get(key).and_then(|order| order.request_id.clone())
+        let order = self.book.get(key).filter(|order| order.strategy_id().is_none());
+        order.and_then(|order| order.request_id.clone())
     }
 
     fn pending_request_of(&self, key: OrderKey) -> Option<String> {
@@ -198,7 +213,7 @@ impl Desk {
     }
 
     pub(crate) fn report_filled(&mut self, key: OrderKey, fill: ReportedFill<'_>) {
-        self.report_order(key, None, fill.ts, |order| {
+        self.report_written(key, None, (fill.ts, fill.is_written), |order| {
             OrderEventKind::Filled(Fill {
                 side: order.order.side,
                 trade_id: fill.trade_id.clone(),
@@ -214,7 +229,7 @@ impl Desk {
 }
 
 /// The rejection with a prefix in its text.
-fn with_prefix(rejection: &Rejection) -> Rejection {
+pub(super) fn with_prefix(rejection: &Rejection) -> Rejection {
     let Rejection { code, text } = rejection;
     Rejection { code: *code, text: reason_text(*code, text) }
 }

@@ -124,6 +124,7 @@ impl Desk {
             self.refuse_job(job, &rejection, now);
         }
         self.end_cancels(now);
+        self.end_strategies(&rejection, now);
     }
 
     /// Holds the second password. A client that got the request for it sends its command again (P41).
@@ -133,6 +134,7 @@ impl Desk {
             return self.report_error(&context, FailureCode::Invalid, text, None);
         }
         self.password.set(value, now.mono);
+        self.strategies.password_set();
         let request_id = context.request_id;
         self.reply(context.client, Reply::SecondPasswordSet { request_id });
     }

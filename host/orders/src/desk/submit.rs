@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use domain::order::OrderTrigger;
-use domain::order_mapping::{Allocation, OrderPlan};
+use domain::order_mapping::{Allocation, Funding, OrderPlan};
 use domain::{OrderStatus, Origin, ReasonCode, Rejection, ShortText};
 
 use super::guards::Guard;
@@ -28,6 +28,8 @@ pub(crate) struct SubmitJob {
     pub(crate) password: HeldPassword,
     /// Its request has left.
     pub(crate) is_sent: bool,
+    /// It sells what its strategy holds, and goes before other orders.
+    pub(crate) sells_own_shares: bool,
     /// A warning for its sender, beside the broker's.
     pub(crate) warning: Option<(String, String)>,
 }
@@ -38,6 +40,8 @@ impl Desk {
         crate::kill::here("command_taken");
         let NewOrder { origin, client_order_id, request_key, request } = order;
         let id = (origin.kind(), client_order_id.as_str());
+        let looks = request.as_ref().ok().map(|request| (request.instrument, request.side));
+        let own = (&origin, &client_order_id);
         let checked = request.and_then(|request| {
             let place = request.instrument;
             let name = self.book.instruments().name(place).unwrap_or_default();
@@ -48,12 +52,15 @@ impl Desk {
         });
         let (checked, plan, instrument) = match checked {
             Ok(checked) => checked,
-            Err(rejection) => return self.report_order_refused(&context, id, &rejection, now),
+            Err(rejection) => {
+                return self.report_new_refused(&context, own, looks, &rejection, now);
+            }
         };
         if let Some(key) = self.book.by_id(id.0, id.1) {
             let order = self.book.get(key);
+            // A strategy never sends an order again: its ids are new ones (P92).
             let is_same = order.is_some_and(|order| {
-                order.request_key == request_key && order.origin.as_ref() == Some(&origin)
+                order.request_key == request_key && order.strategy_id().is_none()
             });
             return self.known_id(&context, key, is_same);
         }
@@ -65,10 +72,17 @@ impl Desk {
             .and_then(|()| self.password.check_lock(now.mono))
             .and_then(|()| self.has_room(context.client));
         if let Err(rejection) = may_go {
-            return self.report_order_refused(&context, id, &rejection, now);
+            return self.report_new_refused(&context, own, looks, &rejection, now);
         }
-        let Some(password) = self.password.use_it(now.mono) else {
-            return self.request_password(context, Some((origin.kind(), client_order_id)));
+        let password = match (self.password.use_it(now.mono), origin.strategy_id()) {
+            (Some(password), _) => password,
+            (None, None) => {
+                return self.request_password(context, Some((origin.kind(), client_order_id)));
+            }
+            (None, Some(_)) => {
+                let rejection = self.without_password(&client_order_id);
+                return self.report_new_refused(&context, own, looks, &rejection, now);
+            }
         };
         let mut made = DeskOrder::new(
             client_order_id.clone(),
@@ -77,13 +91,18 @@ impl Desk {
             checked.order,
             now.wall.millis(),
         );
-        made.origin = Some(origin);
+        made.origin = Some(origin.clone());
+        made.is_margin = origin.strategy_id().is_some() && plan.funding != Funding::Cash;
+        let sells_own_shares = made.sells_own_shares();
+        if let Err(rejection) = self.check_own_order(&made) {
+            return self.report_new_refused(&context, own, looks, &rejection, now);
+        }
         made.expire_time = checked.expire_time;
         made.request_id = Some(context.request_id.clone());
         let Some(key) = self.book.add(made) else {
             let text = "TOO_MANY_ORDERS: the order desk is full and takes no more orders today";
             let rejection = Rejection::new(ReasonCode::InternalError, text);
-            return self.report_order_refused(&context, id, &rejection, now);
+            return self.report_new_refused(&context, own, looks, &rejection, now);
         };
         crate::kill::here("id_in_map");
         let guards = self.guards_of(key, &plan);
@@ -95,9 +114,22 @@ impl Desk {
             allocations: Vec::new(),
             password,
             is_sent: false,
+            sells_own_shares,
             warning,
         };
         self.enqueue(Some(context), JobKind::Submit(submit), now);
+    }
+
+    /// Checks a new order of a strategy: its fills are written (P128), and it sells for cash only what the strategy
+    /// holds (P114).
+    fn check_own_order(&self, made: &DeskOrder) -> Result<(), Rejection> {
+        let Some(strategy_id) = made.strategy_id() else { return Ok(()) };
+        self.check_written()?;
+        if !made.sells_own_shares() {
+            return Ok(());
+        }
+        let shares = made.order.quantity.shares();
+        self.check_position(None, (strategy_id, &made.instrument_id), shares)
     }
 
     /// An id that an order has already: the same again is answered from the book, another one refused.
@@ -147,7 +179,11 @@ impl Desk {
         }
         let password = submit.password.clone();
         let key = submit.key;
-        let may_go = self.session.check_open().and_then(|()| self.may_use(&password, now));
+        let is_of_strategy = self.book.get(key).is_some_and(|order| order.strategy_id().is_some());
+        let written = if is_of_strategy { self.check_written() } else { Ok(()) };
+        let may_go = written
+            .and_then(|()| self.session.check_open())
+            .and_then(|()| self.may_use(&password, now));
         if let Err(rejection) = may_go {
             return self.refuse_job(job, &rejection, now);
         }
@@ -200,9 +236,12 @@ impl Desk {
         rejection: &Rejection,
         now: Now,
     ) {
-        let name = self.book.get(key).and_then(DeskOrder::name);
-        if let (Some(context), Some((origin, id))) = (context, name) {
-            self.report_order_refused(context, (origin, &id), rejection, now);
+        let order = self.book.get(key).map(|order| {
+            let looks = (order.instrument, order.order.side);
+            (order.origin.clone().unwrap_or_default(), order.client_order_id.clone(), looks)
+        });
+        if let (Some(context), Some((origin, Some(id), looks))) = (context, order) {
+            self.report_new_refused(context, (&origin, &id), Some(looks), rejection, now);
         }
         self.book.remove(key);
     }

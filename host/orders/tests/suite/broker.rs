@@ -50,6 +50,8 @@ pub(crate) struct Broker {
     pub(crate) trades: u64,
     pub(crate) cash: u64,
     pub(crate) account: Account,
+    /// Rows of the list of shares: symbols and shares, as a test says.
+    pub(crate) held: Vec<(String, u64)>,
     /// A balance in an answer that is under way.
     pub(crate) says: Option<Balance>,
     /// The balances in its answers since the desk's last other event.
@@ -243,7 +245,16 @@ impl Broker {
             }
             "CLMGenbutuKabuList" => {
                 let mut answered = answer(id, "", vec![Field::new("sResultCode", "0")]);
-                answered.lists.insert("aGenbutuKabuList".to_owned(), Vec::new());
+                let rows = self.held.iter().map(|(symbol, shares)| {
+                    let shares = shares.to_string();
+                    vec![
+                        Field::new("sUriOrderIssueCode", symbol.as_str()),
+                        Field::new("sUriOrderZyoutoekiKazeiC", "1"),
+                        Field::new("sUriOrderZanKabuSuryou", shares.as_str()),
+                        Field::new("sUriOrderUritukeKanouSuryou", shares.as_str()),
+                    ]
+                });
+                answered.lists.insert("aGenbutuKabuList".to_owned(), rows.collect());
                 answered
             }
             _ if BALANCES.contains(&id) => {

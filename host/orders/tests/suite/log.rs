@@ -4,19 +4,24 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use ipc::AuditLine;
-use orders::AuditSink;
+use orders::{AuditLog, AuditSink};
 
 /// The log's bytes, which outlive a desk, and whether it can be written.
 #[derive(Clone, Default)]
 pub(crate) struct Log {
     pub(crate) bytes: Arc<Mutex<Vec<u8>>>,
     pub(crate) fails: Arc<Mutex<bool>>,
+    /// A log on the disk that gets each line first.
+    pub(crate) file: Arc<Mutex<Option<AuditLog>>>,
 }
 
 impl AuditSink for Log {
-    fn append(&mut self, lines: &[AuditLine<'_>], _: bool) -> io::Result<()> {
+    fn append(&mut self, lines: &[AuditLine<'_>], sync: bool) -> io::Result<()> {
         if *self.fails.lock().unwrap() {
             return Err(io::Error::new(io::ErrorKind::StorageFull, "full"));
+        }
+        if let Some(file) = self.file.lock().unwrap().as_mut() {
+            file.append(lines, sync)?;
         }
         let mut bytes = self.bytes.lock().unwrap();
         for line in lines {

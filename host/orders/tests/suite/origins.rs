@@ -52,14 +52,17 @@ fn a_log_says_whose_orders_are() {
     assert_eq!(whose.collect::<Vec<_>>(), [OrderOrigin::Person, strategy()]);
 }
 
-/// An id belongs to one order, whoever sends it again.
+/// P92: an id belongs to one order of each kind of sender, and a strategy sends none again.
 #[test]
-fn the_id_of_a_strategy_is_no_resend_of_a_person() {
+fn p92_the_id_of_a_strategy_is_no_resend_of_a_person() {
     let mut world = world();
     world.reported.clear();
-    world.submit(&limit_buy("b", 100, "2400"));
-    assert_eq!(world.events(), ["Error 1001 conflict"]);
     world.submit_of(strategy(), &limit_buy("b", 100, "2400"));
+    assert_eq!(world.events(), ["Error 1001 conflict"]);
+    world.submit(&limit_buy("b", 100, "2400"));
+    world.answer_all();
+    assert_eq!(world.json("SubmitOrderResult")["outcome"], "Created");
+    world.submit(&limit_buy("b", 100, "2400"));
     assert_eq!(world.json("SubmitOrderResult")["outcome"], "IdempotentReplay");
 }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::order_mapping::{BrokerRequest, Field};
-use domain::{OrderOrigin, OrderSide, OrderType, Secret, TimeInForce, TsNanos};
+use domain::{
+    OrderModify, OrderOrigin, OrderSide, OrderType, Origin, Quantity, Secret, TimeInForce, TsNanos,
+};
 use ipc::{
     CancelAllOrders, CancelOrder, Command, Event, GetOrderList, ModifyOrder, OrderListFilter,
     OrderModifyChange, SubmitOrder, SubmitOrderRequest,
@@ -13,8 +15,8 @@ use ipc::{
 use orders::event::StrategyEvent;
 use orders::limits::DETAILS_TIME;
 use orders::{
-    Desk, DeskCommand, DeskEvent, DeskRules, LoginDone, LoginFailed, NewOrder, Now, OrderPhase,
-    Out, Recipient, RequestContext, Restored,
+    Desk, DeskCommand, DeskEvent, DeskRules, LoginDone, LoginFailed, NamedOrder, NewOrder, Now,
+    OrderChange, OrderPhase, Out, Recipient, RequestContext, Restored,
 };
 use venues::web_broker::{Answered, CallFailure, Called, Masters};
 
@@ -42,6 +44,8 @@ pub(crate) struct World {
     /// The answer to it, if the broker has executed it already.
     pub(crate) reached: Option<Answered>,
     pub(crate) reported: Vec<(Recipient, Event<'static>)>,
+    /// Orders of fills that were reported and not written.
+    pub(crate) unwritten: Vec<String>,
     /// What was told of strategies.
     pub(crate) told: Vec<StrategyEvent>,
     /// Requests by name, as they left.
@@ -66,6 +70,8 @@ pub(crate) struct World {
     pub(crate) kinds_sent: BTreeSet<String>,
     /// The test has answered instead of the broker.
     has_odd_answers: bool,
+    /// Orders that sell what a strategy holds leave without a guard.
+    pub(crate) trusts_strategies: bool,
     /// A person has requested balances.
     has_requested_balances: bool,
 }
@@ -122,6 +128,7 @@ impl World {
             reached: None,
             reported: Vec::new(),
             told: Vec::new(),
+            unwritten: Vec::new(),
             sent: Vec::new(),
             passwords: Vec::new(),
             mono: Duration::ZERO,
@@ -137,6 +144,7 @@ impl World {
             orders_sent: 0,
             kinds_sent: BTreeSet::new(),
             has_odd_answers: false,
+            trusts_strategies: false,
             has_requested_balances: false,
         }
     }
@@ -176,6 +184,11 @@ impl World {
             match out {
                 Out::Emit(to, event) => {
                     // A guard's answer counts for its own order only.
+                    if let DeskEvent::Order(order) = &*event
+                        && !order.is_written
+                    {
+                        self.unwritten.push(order.client_order_id.clone().unwrap().to_string());
+                    }
                     let Some(wire) = desk_event(&event) else {
                         let DeskEvent::Strategy(event) = *event else { unreachable!("{event:?}") };
                         self.told.push(event);
@@ -214,7 +227,7 @@ impl World {
             self.orders_sent += 1;
             let lines = self.log.lines("submit").len();
             assert_eq!(lines, self.orders_sent, "an order leaves with a line of its own");
-            if !self.has_odd_answers {
+            if !self.has_odd_answers && !self.trusts_strategies {
                 let kinds =
                     crate::watch::new_order(request, self.rules.phase, &self.broker.reported);
                 self.kinds_sent.extend(kinds);
@@ -281,6 +294,48 @@ impl World {
         let now = self.now();
         self.desk.command(context, DeskCommand::Submit(order), now);
         self.collect();
+    }
+
+    /// A command of the engine itself; returns its id.
+    pub(crate) fn tell(&mut self, command: DeskCommand) -> String {
+        self.has_requested_balances = true;
+        let context = self.context();
+        let request_id = context.request_id.clone();
+        let now = self.now();
+        self.desk.command(context, command, now);
+        self.collect();
+        request_id
+    }
+
+    /// A strategy cancels its order.
+    pub(crate) fn cancel_of_strategy(&mut self, id: &str) {
+        self.tell(DeskCommand::Cancel(NamedOrder {
+            origin: Origin::Strategy,
+            client_order_id: Some(id.to_owned()),
+            venue_order_id: None,
+        }));
+    }
+
+    /// A strategy changes the shares of its order.
+    pub(crate) fn modify_of_strategy(&mut self, id: &str, shares: u64) {
+        let quantity = Some(Quantity::new(shares));
+        self.tell(DeskCommand::Modify(OrderChange {
+            order: NamedOrder {
+                origin: Origin::Strategy,
+                client_order_id: Some(id.to_owned()),
+                venue_order_id: None,
+            },
+            change: Ok(OrderModify { quantity, ..OrderModify::default() }),
+        }));
+    }
+
+    /// Time passes in steps; all requests are answered and all notices delivered.
+    pub(crate) fn settle(&mut self, seconds: u64) {
+        for _ in 0..seconds * 5 {
+            self.pass(Duration::from_millis(200));
+            self.answer_all();
+            self.deliver_all();
+        }
     }
 
     pub(crate) fn modify(

@@ -167,6 +167,7 @@ impl AuditLog {
                     time_in_force: None,
                     expire_time_ns: None,
                     request_key_version: None,
+                    margin: false,
                     context,
                 })
             }
