@@ -323,7 +323,7 @@ impl Follower<'_> {
             Err(answer) => return order::ended(desk, answer, |_| String::new()).map(Some),
         };
         eprint!("{}", real::summary(desk, self.args, &self.wanted, &held));
-        if !self.args.yes && !real::is_meant(&self.wanted.strategy_id, self.interrupt)? {
+        if !self.args.yes && !real::is_meant(&self.wanted.strategy_id)? {
             eprintln!("nothing was started");
             return Ok(Some(Ending::Problems));
         }

@@ -10,11 +10,11 @@ use ipc::{EngineStartConfig, Event, StrategyPosition, error_code};
 
 use super::{PAPER_MAX_QTY, VENUE, Wanted, holdings, twice};
 use crate::args::LiveRunArgs;
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, Prompt};
 use crate::order::asked::{Answer, Attendant, Desk, Nobody, second_password};
 use crate::order::{self, place};
 use crate::terminal::pairs;
-use crate::{output, wrong_arguments};
+use crate::{INTERRUPTED, output, wrong_arguments};
 
 /// How long its start may take: two times 30 s for orders of earlier runs, and their cancels (specification 4, P104,
 /// P105).
@@ -127,12 +127,13 @@ pub(super) fn summary(
 }
 
 /// Has the id of the strategy typed, by who means to start it.
-pub(super) fn is_meant(strategy_id: &str, interrupt: &Interrupt) -> Result<bool> {
+pub(super) fn is_meant(strategy_id: &str) -> Result<bool> {
+    let _prompt = Prompt::begin(|| std::process::exit(i32::from(INTERRUPTED)))?;
     eprint!("Type the strategy's id, {strategy_id}, to start it: ");
     stderr().flush()?;
     let mut line = String::new();
     stdin().read_line(&mut line).context("cannot read the answer")?;
-    Ok(!interrupt.is_wanted() && line.trim() == strategy_id)
+    Ok(line.trim() == strategy_id)
 }
 
 /// Asks for the second password where the engine holds none and somebody sits at a terminal. None: the run may start.
