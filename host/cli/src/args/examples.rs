@@ -1,7 +1,7 @@
 //! Two examples of each command, which end its help. A test reads them as the program would.
 
 /// Commands and their examples.
-pub(super) const EXAMPLES: [(&str, [&str; 2]); 56] = [
+pub(super) const EXAMPLES: [(&str, [&str; 2]); 57] = [
     (
         "replay",
         [

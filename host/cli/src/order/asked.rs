@@ -1,6 +1,6 @@
 //! A command and its answer: which event answers it, and what it means for who asked.
 
-use std::io::{BufRead, IsTerminal, Read, stderr, stdin};
+use std::io::{BufRead, IsTerminal, stderr, stdin};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
