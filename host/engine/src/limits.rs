@@ -107,8 +107,6 @@ pub const TAKEOVER_TIME: Duration = Duration::from_secs(75);
 pub const ENDS_TIME: Duration = Duration::from_secs(35);
 /// Characters of a strategy's name (P65).
 pub const STRATEGY_ID_CHARS_MAX: usize = 64;
-/// Characters of a person's reason for a correction of what a strategy holds (P125).
-pub const WHY_CHARS: std::ops::RangeInclusive<usize> = 1..=200;
 /// Characters of a signal's tag and note on the wire (P78).
 pub const SIGNAL_TAG_CHARS_MAX: usize = 64;
 /// See [`SIGNAL_TAG_CHARS_MAX`].

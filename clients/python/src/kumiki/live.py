@@ -286,7 +286,7 @@ class LiveSession(Session):
         larger, `max_orders_per_minute`, `max_open_orders`, and `max_daily_loss_jpy`, from which on the strategy buys no
         more. The engine rejects an order beyond a limit, and the run goes on.
 
-        With `paper=False` the orders are real and go to web_broker: read docs/live.md first. That venue needs a login
+        With `paper=False` the orders are real and go to web_broker: read the project's page on them first. It needs a login
         too, by a second session, and the second password before the start:
 
             with kumiki.LiveSession(venue="web_broker") as broker, kumiki.LiveSession(venue="local_broker") as market:

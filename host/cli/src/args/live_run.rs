@@ -91,8 +91,8 @@ Examples:
   kumiki live run sma-cross --instrument 7203.TSE --dev-login --local-broker login_at_start=true
       starts an engine with these settings, if none runs
   kumiki live run sma-cross --instrument 7203.TSE --real --max-qty 100 --max-notional 400000
-      sends real orders. The command shows where they go, the limits, and what the strategy holds,
-      and starts it when you type its id";
+      sends real orders. The command shows where they go, the limits, and what the strategy
+      holds. It starts when you type the strategy's id";
 
 #[derive(Debug, Args)]
 pub(crate) struct LiveRunArgs {
@@ -116,7 +116,7 @@ pub(crate) struct LiveRunArgs {
     #[arg(long, value_name = "KIND", value_enum, default_value_t = LiveGranularity::Trade)]
     pub(crate) granularity: LiveGranularity,
 
-    /// Name of the run's strategy; default: that of the file.
+    /// Id of the strategy; default: the file's name.
     #[arg(long, value_name = "NAME", value_parser = parse_id)]
     pub(crate) id: Option<String>,
 
@@ -124,7 +124,7 @@ pub(crate) struct LiveRunArgs {
     #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub(crate) lasts: Option<Duration>,
 
-    /// Log in again if the gateway or the broker ended the session.
+    /// Log in again if a venue ended the session.
     #[arg(long)]
     pub(crate) login: bool,
 
@@ -173,11 +173,11 @@ pub(crate) struct LiveRunArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits of orders")]
 pub(crate) struct OrderLimitArgs {
-    /// Most shares of one order; default on paper: 100,000.
+    /// Most shares of one order; on paper 100,000.
     #[arg(long, value_name = "SHARES", value_parser = at_least_one())]
     pub(crate) max_qty: Option<u64>,
 
-    /// Most yen of one order; default on paper: twice the cash.
+    /// Most yen of one order; on paper twice the cash.
     ///
     /// The limit holds for sells too.
     #[arg(long, value_name = "YEN", value_parser = at_least_one())]

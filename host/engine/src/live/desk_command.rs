@@ -7,11 +7,11 @@ use domain::{
     ShortText,
 };
 use ipc::{AdjustStrategyPosition, OrderListFilter, SettleOrder, SubmitOrderRequest};
-use orders::limits::{CHARS_SHOWN, TAGS_MAX};
+use orders::limits::{CHARS_SHOWN, NUMBER_CHARS_MAX, TAGS_MAX, WHY_CHARS_MAX};
 use orders::{CancelMany, DeskCommand, InstrumentTable, NamedOrder, NewOrder, OrderChange};
 
 use crate::command::{AccountCommand, OrderInstruction, PasswordCommand, StrategiesCommand};
-use crate::limits::{STRATEGY_ID_CHARS_MAX, WHY_CHARS};
+use crate::limits::STRATEGY_ID_CHARS_MAX;
 
 pub(super) fn order(command: OrderInstruction, instruments: &InstrumentTable) -> DeskCommand {
     match command {
@@ -66,20 +66,20 @@ pub(super) fn strategies(command: StrategiesCommand) -> Result<DeskCommand, Stri
     }
 }
 
-/// Characters of an order's number and of its id.
-const NUMBER_CHARS_MAX: usize = 36;
+/// Characters of an order's id (specification 4, P30).
+const ID_CHARS_MAX: usize = 36;
 
 fn settled(settle: SettleOrder) -> Result<orders::SettleOrder, String> {
-    let is_name = |text: &str| {
-        (1..=NUMBER_CHARS_MAX).contains(&text.len())
+    let is_name = |text: &str, most: usize| {
+        (1..=most).contains(&text.len())
             && text.bytes().all(|byte| (0x20..=0x7e).contains(&byte))
             && !text.trim().is_empty()
     };
     let SettleOrder { client_order_id, origin, venue_order_id, .. } = settle;
-    if !is_name(&client_order_id) {
+    if !is_name(&client_order_id, ID_CHARS_MAX) {
         return Err("CLIENT_ORDER_ID: it needs 1 to 36 characters of ASCII".to_owned());
     }
-    if venue_order_id.as_deref().is_some_and(|number| !is_name(number)) {
+    if venue_order_id.as_deref().is_some_and(|number| !is_name(number, NUMBER_CHARS_MAX)) {
         let why = "VENUE_ORDER_ID: write the broker's number of the order, or null if it does not have the order";
         return Err(why.to_owned());
     }
@@ -108,9 +108,8 @@ fn adjusted(adjust: &AdjustStrategyPosition) -> Result<orders::Adjustment, Strin
     let cost = i64::try_from(cost)
         .map_err(|_| "QUANTITY: so many shares at that price are too much money".to_owned())?;
     let is_line = !why.trim().is_empty() && !why.chars().any(char::is_control);
-    if !is_line || !WHY_CHARS.contains(&why.chars().count()) {
-        let (least, most) = (WHY_CHARS.start(), WHY_CHARS.end());
-        return Err(format!("WHY: write one line of {least} to {most} characters"));
+    if !is_line || why.chars().count() > WHY_CHARS_MAX {
+        return Err(format!("WHY: write one line of 1 to {WHY_CHARS_MAX} characters"));
     }
     Ok(orders::Adjustment {
         strategy_id: strategy_id.as_str().into(),
