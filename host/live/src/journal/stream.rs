@@ -42,8 +42,8 @@ impl MarketStream for JournaledStream<'_> {
             StreamStep::Fail(kind) => {
                 self.journal.host(HostRecord::Failed(kind.to_string().into()));
             }
-            // It changes nothing.
-            StreamStep::ReportBuyingPower => {}
+            // It changes nothing; and a live market gives no orders.
+            StreamStep::ReportBuyingPower | StreamStep::Order { .. } => {}
         }
         match self.journal.failure() {
             Some(text) => StreamStep::Fail(FaultKind::Journal(text)),
