@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use domain::clock::{Stopwatch, wall_now};
-use domain::fault::{Fault, FaultKind};
+use domain::fault::FaultKind;
 use domain::market_update::MarketUpdate;
 use domain::text::with_causes;
 use domain::{InstrumentId, InstrumentIx, Money, Quantity};
@@ -24,7 +24,7 @@ use ipc::{
 use live::feed::{FeedLimits, FeedObserver, FeedRows, FeedSender, Opening, feed};
 use live::journal::RunKind as JournalKind;
 use live::notify::{Notice, NoticeKind};
-use live::paper::{PaperError, PaperOutcome, PaperRun, remove_folder};
+use live::paper::{PaperError, PaperOutcome, PaperRun, fault_text, remove_folder};
 use live::real::RealOrders;
 use orders::event::Standing;
 use replay::driver::BUYING_POWER_EVERY;
@@ -386,8 +386,12 @@ fn ended(outcome: Result<PaperOutcome, PaperError>) -> End {
         Ok(PaperOutcome::Ended(run)) => {
             let (status, fault) = match &run.totals.status {
                 RunStatus::Completed | RunStatus::Interrupted => (RunEnd::Stopped, None),
+                // Clients were not told what could not be written, so they know another equity.
+                RunStatus::Failed(fault) if matches!(fault.kind, FaultKind::Journal(_)) => {
+                    return End::nothing((error_code::STRATEGY_FAULT, fault_text(fault)));
+                }
                 RunStatus::Failed(fault) => {
-                    (RunEnd::Fault, Some((error_code::STRATEGY_FAULT, live_fault(fault))))
+                    (RunEnd::Fault, Some((error_code::STRATEGY_FAULT, fault_text(fault))))
                 }
             };
             End::Run { equity: run.totals.equity_end, status, fault }
@@ -396,16 +400,6 @@ fn ended(outcome: Result<PaperOutcome, PaperError>) -> End {
             End::nothing((error_code::STRATEGY_INIT_FAILED, fault.to_string()))
         }
         Err(error) => End::nothing((error_code::RESULTS_FAILED, with_causes(&error))),
-    }
-}
-
-/// A fault in words; what is the host's begins with its name (P112, P116).
-fn live_fault(fault: &Fault) -> String {
-    match &fault.kind {
-        kind @ (FaultKind::TooSlow(_) | FaultKind::Journal(_) | FaultKind::Halt(_)) => {
-            kind.to_string()
-        }
-        _ => fault.to_string(),
     }
 }
 

@@ -108,6 +108,7 @@ fn words(step: StreamStep) -> String {
         StreamStep::ReportBuyingPower => "buying power".to_owned(),
         StreamStep::Stop => "stop".to_owned(),
         StreamStep::Fail(kind) => kind.to_string(),
+        StreamStep::Order { .. } => panic!("a market gives no orders"),
     }
 }
 
