@@ -219,6 +219,11 @@ impl Core {
         matches!(self.state, SessionState::Running | SessionState::Stopping)
     }
 
+    /// The strategy of the run that is under way, be it that it is being ended.
+    pub(crate) fn running_strategy(&self) -> Option<&str> {
+        self.run.as_ref().filter(|_| self.is_live()).map(|run| &*run.setup.strategy_id)
+    }
+
     /// Whether the engine has been without a client for so long that no run is to go on.
     pub(crate) fn is_abandoned(&self, now: std::time::Duration) -> bool {
         let left = self.left_alone.filter(|_| self.hub.count() == 0);
