@@ -147,7 +147,8 @@ impl Wanted {
             return Err(invalid(format!("{field}: a live run has none; leave it out")));
         }
         let strategy = strategy_file(config)?;
-        let instruments = instruments(&config.instrument_id, config.instrument_ids.as_deref())?;
+        let instruments =
+            instruments("a live run", &config.instrument_id, config.instrument_ids.as_deref())?;
         let rows = match config.granularity {
             None | Some(Granularity::Trade) => FeedRows::Trades,
             Some(Granularity::Minute) => FeedRows::Minutes,
@@ -493,27 +494,26 @@ impl FeedObserver for Observer {
 }
 
 impl Shared {
-    /// Sends clients what is wrong with the strategy that runs.
-    pub(super) fn strategy_error(&self, code: &str, text: &str) {
+    /// Sends clients what is wrong with the strategy that runs. Says whether one does.
+    pub(super) fn strategy_error(&self, code: &str, text: &str) -> bool {
         let mut core = self.lock();
-        if !core.is_live() {
-            return;
-        }
-        let Some(id) = core.run.as_ref().map(|run| run.setup.strategy_id.clone()) else { return };
+        let Some(id) = core.running_strategy().map(str::to_owned) else { return false };
         core.hub.broadcast(&present::engine_error(None, code, text, Some(&id)));
+        true
     }
 
     /// Market data are lost (specification 4, P115).
     pub(super) fn market_data_lost(&self) {
         let text = "the local broker's stream is down; the strategy gets no trades and buys nothing \
                     until it is back";
-        self.strategy_error(error_code::MARKET_DATA_LOST, text);
-        self.notice(NoticeKind::MarketDataLost, text);
+        if self.strategy_error(error_code::MARKET_DATA_LOST, text) {
+            self.notice(NoticeKind::MarketDataLost, text);
+        }
     }
 
-    /// Has the user's program told something of the run.
+    /// Has the user's program told something, with the name of the strategy that runs, if one does.
     pub(crate) fn notice(&self, kind: NoticeKind, message: &str) {
-        let strategy_id = self.lock().run.as_ref().map(|run| run.setup.strategy_id.clone());
+        let strategy_id = self.lock().running_strategy().map(str::to_owned);
         let (ts, message, fill) = (wall_now(), message.to_owned(), None);
         self.notifier.tell(Notice { kind, ts, strategy_id, message, fill });
     }

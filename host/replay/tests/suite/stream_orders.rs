@@ -173,6 +173,21 @@ fn p119_before_the_first_trade_a_market_order_has_no_value() {
 }
 
 #[test]
+fn p119_a_run_on_paper_has_no_margin_account() {
+    let tags =
+        ["cash_margin=margin_credit_new", "cash_margin=margin_general_repay", "tategyoku=A-1"];
+    let script = tags.iter().zip(1..).fold(Script::default(), |script, (tag, number)| {
+        script.after(number, tagged(market(&format!("M-{number}"), Buy, 100), &[tag]))
+    });
+    let (texts, sent) = refused(flat(4), script.after(4, market("B-1", Buy, 100)), none());
+    assert_eq!(sent, ["B-1"], "no other leaves");
+    assert_eq!(texts.len(), tags.len(), "{texts:?}");
+    for (text, tag) in texts.iter().zip(tags) {
+        assert!(text.contains(&format!("REJECTED VENUE_UNSUPPORTED: MARGIN: `{tag}`")), "{text}");
+    }
+}
+
+#[test]
 fn p123_held_and_bought_together() {
     let limits = OrderLimits { max_position_qty: Some(Quantity::new(300)), ..none() };
     let script = Script::default()
