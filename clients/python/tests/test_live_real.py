@@ -28,6 +28,8 @@ class Real(MarketWorld):
             where=lambda event: event.get("request_id") == request_id)
         if self.started["event"] == "EngineStarted":
             self.until(lambda: "7203" in {row["Symbol"] for row in self.gateway.view()["registered"]}, "registered")
+            # The first frame of a session is no trade.
+            self.gateway.trade(NOTHING)
             self.trade(NOTHING)
         return self.started
 

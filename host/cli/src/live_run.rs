@@ -15,6 +15,7 @@ use std::time::Duration;
 use anyhow::Result;
 use domain::clock::{self, Stopwatch};
 use domain::limits::INSTRUMENTS_MAX;
+use domain::text::on_one_line;
 use domain::{Money, price};
 use engine::client::{Client, ClientError, Received};
 use ipc::{
@@ -399,7 +400,7 @@ impl Follower<'_> {
             }
             if let Some(notes) = notes.as_mut().filter(|_| looked.elapsed() >= NOTES_EVERY) {
                 looked = Stopwatch::start();
-                notes.next().iter().for_each(|note| println!("warning: {note}"));
+                notes.next().iter().for_each(|note| println!("warning: {}", on_one_line(note)));
             }
             let Some(received) = desk.client.next(LOOK)? else { continue };
             match &received.event {
@@ -411,7 +412,7 @@ impl Follower<'_> {
                     }
                 }
                 Event::Error(error) if is_of(&stopping, error.request_id.as_deref()) => {
-                    output::failure(&format!("{}: {}", error.code, error.message));
+                    output::failure(&on_one_line(&format!("{}: {}", error.code, error.message)));
                 }
                 event if told.is_ours(event) => {
                     state.has_filled |= matches!(event, Event::OrderFilled(_));
@@ -489,7 +490,7 @@ const NO_ANSWER: &str =
 fn how_it_ended(stopped: &EngineStopped<'_>, leaves_orders: bool) -> Ending {
     let ending = match (stopped.status, &stopped.fault) {
         (RunEnd::Fault, Some(fault)) => {
-            output::failure(&format!("{}: {}", fault.code, fault.message));
+            output::failure(&on_one_line(&format!("{}: {}", fault.code, fault.message)));
             Ending::StrategyFailed
         }
         (RunEnd::Fault, None) => Ending::StrategyFailed,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use sim::market::{Config, Market, MarketError};
 use sim::{local_broker, web_broker};
 
@@ -106,8 +106,10 @@ fn settings(args: &MarketArgs, market: &Market) -> Vec<(&'static str, String)> {
 
 fn json_line(args: &MarketArgs, market: &Market) -> String {
     let (gateway, broker) = (&market.gateway, &market.broker);
-    let variables =
-        environment(args).into_iter().map(|(name, value)| (name.to_owned(), value.into()));
+    let variables: Map<String, Value> = environment(args)
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), Value::from(value)))
+        .collect();
     let words: Vec<String> = settings(args, market)
         .into_iter()
         .flat_map(|(option, value)| [option.to_owned(), value])
@@ -124,7 +126,7 @@ fn json_line(args: &MarketArgs, market: &Market) -> String {
             "base_url": broker.base_url(),
             "control": control(broker.address.port()),
         },
-        "environment": serde_json::Map::from_iter(variables),
+        "environment": variables,
         "serve": words,
         "second_password": args.second_password,
     })
@@ -202,7 +204,7 @@ mod tests {
     fn an_engine_is_told_what_it_needs() {
         let args = read("--still --instrument 7203 --password it's");
         let market = start(&args).unwrap();
-        let line: serde_json::Value = serde_json::from_str(&json_line(&args, &market)).unwrap();
+        let line: Value = serde_json::from_str(&json_line(&args, &market)).unwrap();
         assert_eq!(line["gateway"]["listening"], market.gateway.address.port());
         assert_eq!(line["environment"]["DEV_WEBBROKER_PASSWORD"], "it's");
         assert_eq!(line["serve"][5], format!("base_url={}", market.broker.base_url()));

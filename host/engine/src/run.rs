@@ -38,6 +38,9 @@ use crate::{ACCOUNT, VENUE};
 /// The code of an order with tags that are not in the registry (P10).
 const UNKNOWN_TAG: &str = "unknown_tag";
 
+/// The venue of orders on paper, on the wire.
+pub(crate) const PAPER: &str = "paper";
+
 /// What a client wants done with its orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OrderAction {
@@ -94,7 +97,7 @@ impl RunKind {
     pub(crate) const fn venue(self) -> &'static str {
         match self {
             Self::Replay => VENUE,
-            Self::Paper => "paper",
+            Self::Paper => PAPER,
             Self::Real => crate::live::WEB_BROKER,
         }
     }

@@ -219,6 +219,11 @@ impl Core {
         matches!(self.state, SessionState::Running | SessionState::Stopping)
     }
 
+    /// The strategy of the run that is under way, be it that it is being ended.
+    pub(crate) fn running_strategy(&self) -> Option<&str> {
+        self.run.as_ref().filter(|_| self.is_live()).map(|run| &*run.setup.strategy_id)
+    }
+
     /// Whether a run with real orders is under way.
     pub(crate) fn is_trading(&self) -> bool {
         self.is_live() && self.run.as_ref().is_some_and(|run| run.setup.kind == RunKind::Real)

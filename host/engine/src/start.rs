@@ -170,7 +170,7 @@ impl Shared {
         let cash = config.initial_cash.ok_or_else(|| missing("INITIAL_CASH"))?;
         let strategy = strategy_file(config)?;
         let cash = positive_cash(cash)?;
-        let ids = instruments(&config.instrument_id, config.instrument_ids.as_deref())?;
+        let ids = instruments("a replay", &config.instrument_id, config.instrument_ids.as_deref())?;
         let dates = dates(start, end)?;
         let (model_name, model, choices) = execution(config.execution.as_ref(), Preset::Strict)?;
         Ok(Wanted {

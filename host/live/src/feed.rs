@@ -45,9 +45,12 @@ pub const OTHER_TIME_FROM_NANOS: u64 = 60 * 1_000_000_000;
 /// So long after the close a day ends by the engine's clock (P119).
 pub const DAY_END_WAIT_NANOS: u64 = 5 * 60 * 1_000_000_000;
 
-/// The engine's clock for a market that may play another time.
+/// The engine's clock for a market that may play another time. It follows the newest trade of all instruments: one that
+/// comes late, after newer ones of others, says nothing of the time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MarketClock {
+    /// The time of the newest trade.
+    newest: TsNanos,
     /// Nanoseconds by which the engine's clock is ahead of such a market; else 0.
     ahead: i128,
 }
@@ -55,16 +58,22 @@ pub struct MarketClock {
 impl MarketClock {
     /// Takes the time of a trade and that of its coming (see [`OTHER_TIME_FROM_NANOS`]).
     pub fn see(&mut self, print: &TradePrint) {
-        let ahead = i128::from(print.received.nanos()) - i128::from(time_of(print).nanos());
+        let time = time_of(print);
+        if time < self.newest {
+            return;
+        }
+        self.newest = time;
+        let ahead = i128::from(print.received.nanos()) - i128::from(time.nanos());
         let is_other = ahead.unsigned_abs() > u128::from(OTHER_TIME_FROM_NANOS);
         self.ahead = if is_other { ahead } else { 0 };
     }
 
-    /// The market's time at a time of the engine's clock.
+    /// The market's time at a time of the engine's clock; never before the newest trade.
     #[must_use]
     pub fn at(&self, now: TsNanos) -> TsNanos {
         let nanos = i128::from(now.nanos()) - self.ahead;
-        u64::try_from(nanos.max(0)).map_or(TsNanos::MAX, TsNanos::from_nanos)
+        let time = u64::try_from(nanos.max(0)).map_or(TsNanos::MAX, TsNanos::from_nanos);
+        time.max(self.newest)
     }
 }
 

@@ -202,8 +202,8 @@ impl ReadyRun {
     /// it.
     ///
     /// # Errors
-    /// [`PaperError`]: when the folder cannot be made there is none; when the results cannot be written while it runs,
-    /// what is there stays.
+    /// [`PaperError`]: when the folder cannot be made there is none; when the account cannot be counted any more, what is
+    /// there stays. A folder that cannot be written while it runs is a fault `JOURNAL` of the run (P128).
     pub fn run(
         &self,
         source: &mut dyn MarketStream,
@@ -229,23 +229,49 @@ impl ReadyRun {
             &mut both,
         );
         let kept = journal.finish();
-        let mut totals = ran.map_err(RequestError::Replay)?;
+        match ran {
+            Ok(totals) => Ok(self.end(folder, &strategy, totals, kept)),
+            Err(error) => {
+                let (status, fault) = (FAILED.to_owned(), Some(error.to_string()));
+                end_folder(path, &Manifest { partial: false, status, fault, ..begun });
+                Err(RequestError::Replay(error).into())
+            }
+        }
+    }
+
+    /// Completes the folder of a run that has ended; `kept` tells why its records are not all on the disk. That is a
+    /// fault `JOURNAL` (P128): a run that did something which nobody can make again has not gone well. A fault that came
+    /// before it stays.
+    pub(crate) fn end(
+        &self,
+        folder: RunFolder,
+        strategy: &dyn StrategyRuntime,
+        mut totals: RunTotals,
+        kept: Result<(), String>,
+    ) -> PaperOutcome {
+        let path = &self.run.folder;
         match (&totals.status, kept) {
             (RunStatus::Failed(fault), _) if fault.export == "init" => {
                 let fault = fault.clone();
                 drop(folder);
                 remove_folder(path);
-                return Ok(PaperOutcome::Refused(fault));
+                return PaperOutcome::Refused(fault);
             }
-            // A run that did something which nobody can make again has not gone well.
             (RunStatus::Completed | RunStatus::Interrupted, Err(text)) => {
-                totals.status = RunStatus::Failed(journal_fault(&strategy, &totals, text));
+                totals.status = RunStatus::Failed(journal_fault(strategy, &totals, text));
             }
             _ => {}
         }
-        let manifest = self.manifest(Some(&totals));
-        folder.finish(&manifest, &totals).map_err(RequestError::from)?;
-        Ok(PaperOutcome::Ended(Box::new(EndedRun { manifest, totals })))
+        let mut manifest = self.manifest(Some(&totals));
+        if let Err(error) = folder.finish(&manifest, &totals) {
+            if !matches!(totals.status, RunStatus::Failed(_)) {
+                let text = format!("cannot write the results: {error}");
+                totals.status = RunStatus::Failed(journal_fault(strategy, &totals, text));
+                manifest = self.manifest(Some(&totals));
+            }
+            end_folder(path, &manifest);
+        }
+        PaperOutcome::Ended(Box::new(EndedRun { manifest, totals }))
     }
 
     /// Puts the component beside the journal, and begins that.
@@ -263,6 +289,7 @@ impl ReadyRun {
         let header = Header {
             version: JOURNAL_VERSION,
             part: 0,
+            after: 0,
             kumiki_version: env!("CARGO_PKG_VERSION").to_owned(),
             engine: sandbox::ENGINE.to_owned(),
             run_kind: run.kind,
@@ -289,7 +316,12 @@ impl ReadyRun {
     pub(crate) fn manifest(&self, totals: Option<&RunTotals>) -> Manifest {
         let manifest = self.request.manifest(&self.options, totals, &self.module, &self.data);
         let last = totals.and_then(|totals| totals.span).map(|(_, last)| last.jst_date());
+        let fault = totals.and_then(|totals| match &totals.status {
+            RunStatus::Failed(fault) => Some(fault_text(fault)),
+            _ => None,
+        });
         Manifest {
+            fault,
             run_kind: Some(run_kind(self.run.kind).to_owned()),
             // P111: until the run's end.
             partial: totals.is_none(),
@@ -304,6 +336,27 @@ const fn run_kind(kind: RunKind) -> &'static str {
     match kind {
         RunKind::Paper => "paper",
         RunKind::Live => "live",
+    }
+}
+
+/// The status of a run that ended with a fault, as manifests have it.
+const FAILED: &str = "failed";
+
+/// A fault of a live run in words; what is the host's begins with its name (specification 4, P116 and P128).
+#[must_use]
+pub fn fault_text(fault: &Fault) -> String {
+    match &fault.kind {
+        kind @ (FaultKind::TooSlow(_) | FaultKind::Journal(_) | FaultKind::Halt(_)) => {
+            kind.to_string()
+        }
+        _ => fault.to_string(),
+    }
+}
+
+/// Writes the last manifest into a folder that cannot be completed, as far as the disk lets it (P128).
+fn end_folder(folder: &Path, manifest: &Manifest) {
+    if let Err(error) = RunFolder::end_live(folder, manifest) {
+        tracing::warn!(%error, "the manifest does not say that its run has ended");
     }
 }
 

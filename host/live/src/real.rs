@@ -18,12 +18,12 @@ use domain::{InstrumentId, InstrumentIx, OrderEvent, Price, Rejection, ShortText
 use orders::DeskCommand;
 use orders::event::{OwnOrder, Standing};
 use replay::RequestError;
+use results::RunFolder;
 use results::sink::{RunSink, Tee};
-use results::{RunFolder, RunStatus, RunTotals};
 
 use crate::feed::FeedReceiver;
 use crate::journal::Journaled;
-use crate::paper::{EndedRun, PaperError, PaperOutcome, ReadyRun, journal_fault, remove_folder};
+use crate::paper::{PaperError, PaperOutcome, ReadyRun, remove_folder};
 
 pub use execution::BrokerExecution;
 use run::{RealLoop, Start};
@@ -107,32 +107,10 @@ impl ReadyRun {
             first: self.first(),
             journal: journal.clone(),
         };
-        let (ran, failure) = RealLoop::new(&mut strategy, orders, start, &mut both).run(source);
-        let kept = journal.finish();
-        let mut totals = match failure {
-            Some(failure) => return Err(RequestError::Replay(failure.into()).into()),
-            None => ran,
-        };
-        match (&totals.status, kept) {
-            (RunStatus::Failed(fault), _) if fault.export == "init" => {
-                let fault = fault.clone();
-                drop(folder);
-                remove_folder(path);
-                return Ok(PaperOutcome::Refused(fault));
-            }
-            (RunStatus::Completed | RunStatus::Interrupted, Err(text)) => {
-                totals.status = RunStatus::Failed(journal_fault(&strategy, &totals, text));
-            }
-            _ => {}
-        }
-        let manifest = self.manifest(Some(&totals));
-        folder.finish(&manifest, &totals).map_err(RequestError::from)?;
-        Ok(PaperOutcome::Ended(Box::new(EndedRun { manifest, totals })))
+        let totals = RealLoop::new(&mut strategy, orders, start, &mut both).run(source);
+        Ok(self.end(folder, &strategy, totals, journal.finish()))
     }
 }
-
-/// The totals of a run, and why its results could not be kept.
-type Ran = (RunTotals, Option<std::io::Error>);
 
 #[cfg(test)]
 mod tests;

@@ -338,6 +338,27 @@ fn the_japanese_pages_run() {
     run("docs/ja", is_in("ja"));
 }
 
+/// Who has walked through the front page more than once gets the report of the newest run.
+#[test]
+fn the_front_page_reports_the_newest_of_several_runs() {
+    let page = Page::read("README.md".to_owned());
+    let commands = page.blocks.iter().filter_map(|block| page::commands(block.text()).ok());
+    let mut reports = commands.flatten().filter(|typed| typed.command.contains("cache/runs"));
+    let report = reports.next().expect("the front page reports a run on paper").command;
+    let mut shell = Shell::new(false);
+    let data = "kumiki data sample --out data --instrument 7203.TSE --days 1";
+    shell.run(data, 0).unwrap();
+    let (older, newer) = ("20261130T003105123Z-ffffffff", "20261130T003105124Z-00000000");
+    for run in [older, newer] {
+        let line = format!(
+            "kumiki replay run buy-and-hold --data data --instrument 7203.TSE --out cache/runs/{run}"
+        );
+        shell.run(&line, 0).unwrap();
+    }
+    let said = shell.run(&report, 0).unwrap();
+    assert!(said.contains(newer) && !said.contains(older), "{said}");
+}
+
 /// No fence is of a language that nobody knows, no tag is, and no folder of pages is without a test.
 #[test]
 fn every_block_is_known_and_counted() {

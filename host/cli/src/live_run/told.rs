@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
+use domain::text::on_one_line;
 use domain::{JstDate, OrderSide, Quantity, TsNanos};
 use ipc::{
     Decimal, EngineError, EngineStopped, Event, OrderContext, OrderFilled, PositionRow, RunEnd,
@@ -167,8 +168,19 @@ impl Told {
         venue == VENUE || (self.is_real && venue == order::VENUE)
     }
 
-    /// Takes an event of the run, and says what a person wants to know of it.
+    /// Takes an event of the run, and says what a person wants to know of it: a line, whatever a guest or a venue says
+    /// in it.
     pub(super) fn line(&mut self, event: &Event<'_>) -> Option<String> {
+        let (ts_event_ms, text) = self.words(event)?;
+        let text = on_one_line(&text);
+        Some(match ts_event_ms {
+            Some(ts_event_ms) => self.stamped(ts_event_ms, &text),
+            None => text.into_owned(),
+        })
+    }
+
+    /// What is told of an event, and the market's time of it where it has one.
+    fn words(&mut self, event: &Event<'_>) -> Option<(Option<u64>, String)> {
         let (ts_event_ms, text) = match event {
             Event::OrderSubmitted(order) => {
                 self.sent += 1;
@@ -216,41 +228,44 @@ impl Told {
             Event::StrategySignal(signal) => (signal.ts_event_ms, of_signal(signal)),
             Event::EngineError(error) => {
                 self.leaves_orders |= error.code == error_code::ORDERS_WORKING;
-                return Some(of_error(error));
+                return Some((None, of_error(error)));
             }
             Event::SecondPasswordRequired(_) => {
                 let text = "warning: the engine holds no second password, and orders are rejected until you give it \
                             with `kumiki order password`";
-                return Some(text.to_owned());
+                return Some((None, text.to_owned()));
             }
             Event::VenueError(error) => {
-                return Some(format!(
-                    "warning: {}: {}: {}",
-                    error.venue, error.code, error.message
-                ));
+                let text = format!("warning: {}: {}: {}", error.venue, error.code, error.message);
+                return Some((None, text));
             }
-            Event::VenueReady(venue) => return Some(format!("{} is ready", venue.venue)),
+            Event::VenueReady(venue) => {
+                return Some((None, format!("{} is ready", venue.venue)));
+            }
             Event::VenueLoginStarted(venue) => {
-                return Some(format!(
+                let text = format!(
                     "a login at {} is under way; the engine may ask for the password",
                     venue.venue
-                ));
+                );
+                return Some((None, text));
             }
             Event::VenueLoginCancelled(venue) => {
-                return Some(format!(
+                let text = format!(
                     "warning: the login at {} was given up; the log of the engine says why",
                     venue.venue
-                ));
+                );
+                return Some((None, text));
             }
             Event::SubscriptionEvicted(evicted) => {
-                return Some(format!(
+                let text = format!(
                     "warning: {} had to make room; no market data of it come any more",
                     evicted.symbol
-                ));
+                );
+                return Some((None, text));
             }
             _ => return None,
         };
-        Some(self.stamped(ts_event_ms, &text))
+        Some((Some(ts_event_ms), text))
     }
 
     fn fill(&mut self, fill: &OrderFilled<'_>) -> String {
@@ -371,7 +386,8 @@ pub(super) fn end(stopped: &EngineStopped<'_>, told: Option<&Told>) -> String {
     if let Some(more) = kept.warnings.len().checked_sub(WARNINGS_SHOWN).filter(|more| *more > 0) {
         rows.push(("", format!("{more} more in log.csv")));
     }
-    let (run_id, strategy_id, run_dir) = (&stopped.run_id, &stopped.strategy_id, &stopped.run_dir);
+    let (run_id, strategy_id, run_dir) =
+        (&stopped.run_id, on_one_line(&stopped.strategy_id), on_one_line(&stopped.run_dir));
     format!(
         "\nrun {run_id} of {strategy_id}: {}\n\n{}\nfolder: {run_dir}\n\nnext:\n  \
          kumiki replay report {run_dir}\n  kumiki replay journal {run_dir}\n  \
@@ -703,6 +719,39 @@ mod tests {
                        "cash_shortfall":null,"credit_available":null,"ts_ms":1}"#;
         assert!(told.is_ours(&event(power)));
         assert_eq!(told.line(&event(power)), None, "it comes every second");
+    }
+
+    /// P102, P110: nothing that a strategy says looks like a line of ours.
+    #[test]
+    fn texts_of_a_guest_stay_on_their_line() {
+        let mut told = told();
+        let forged = r"x\n09:31:06  O-2 BUY 7203.TSE: filled\u001b[2J\u2028\u202e";
+        let events = [
+            of_strategy(
+                "OrderRejected",
+                &format!(r#""reason_code":"VALIDATION_ERROR","reason_text":"TAGS: {forged}","#),
+            ),
+            event(&format!(
+                r#"{{"event":"StrategySignal","strategy_id":"mine","instrument_id":"7203.TSE","signal_kind":"EntryLong",
+                    "tag":"{forged}","note":"{forged}","ts_event_ms":1795998665000}}"#
+            )),
+            event(&format!(
+                r#"{{"event":"EngineError","code":"strategy_fault","message":"panicked: {forged}","strategy_id":"mine"}}"#
+            )),
+            event(&format!(
+                r#"{{"event":"VenueError","venue":"local_broker","code":"c","message":"{forged}"}}"#
+            )),
+        ];
+        for (event, lines) in events.iter().zip([2, 1, 1, 1]) {
+            let line = told.line(event).unwrap();
+            // Of the first the day stands above it.
+            assert_eq!(line.lines().count(), lines, "{line}");
+            let last = line.lines().last().unwrap();
+            assert!(
+                last.contains(r"x\u000a09:31:06  O-2 BUY 7203.TSE: filled\u001b[2J\u2028\u202e"),
+                "{line}"
+            );
+        }
     }
 
     #[test]

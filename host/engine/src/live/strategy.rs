@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use domain::clock::{Stopwatch, wall_now};
-use domain::fault::{Fault, FaultKind};
+use domain::fault::FaultKind;
 use domain::market_update::MarketUpdate;
 use domain::text::with_causes;
 use domain::{InstrumentId, InstrumentIx, Money, Quantity};
@@ -24,7 +24,7 @@ use ipc::{
 use live::feed::{FeedLimits, FeedObserver, FeedRows, FeedSender, Opening, feed};
 use live::journal::RunKind as JournalKind;
 use live::notify::{Notice, NoticeKind};
-use live::paper::{PaperError, PaperOutcome, PaperRun, remove_folder};
+use live::paper::{PaperError, PaperOutcome, PaperRun, fault_text, remove_folder};
 use live::real::RealOrders;
 use orders::event::Standing;
 use replay::driver::BUYING_POWER_EVERY;
@@ -147,7 +147,8 @@ impl Wanted {
             return Err(invalid(format!("{field}: a live run has none; leave it out")));
         }
         let strategy = strategy_file(config)?;
-        let instruments = instruments(&config.instrument_id, config.instrument_ids.as_deref())?;
+        let instruments =
+            instruments("a live run", &config.instrument_id, config.instrument_ids.as_deref())?;
         let rows = match config.granularity {
             None | Some(Granularity::Trade) => FeedRows::Trades,
             Some(Granularity::Minute) => FeedRows::Minutes,
@@ -386,8 +387,12 @@ fn ended(outcome: Result<PaperOutcome, PaperError>) -> End {
         Ok(PaperOutcome::Ended(run)) => {
             let (status, fault) = match &run.totals.status {
                 RunStatus::Completed | RunStatus::Interrupted => (RunEnd::Stopped, None),
+                // Clients were not told what could not be written, so they know another equity.
+                RunStatus::Failed(fault) if matches!(fault.kind, FaultKind::Journal(_)) => {
+                    return End::nothing((error_code::STRATEGY_FAULT, fault_text(fault)));
+                }
                 RunStatus::Failed(fault) => {
-                    (RunEnd::Fault, Some((error_code::STRATEGY_FAULT, live_fault(fault))))
+                    (RunEnd::Fault, Some((error_code::STRATEGY_FAULT, fault_text(fault))))
                 }
             };
             End::Run { equity: run.totals.equity_end, status, fault }
@@ -396,16 +401,6 @@ fn ended(outcome: Result<PaperOutcome, PaperError>) -> End {
             End::nothing((error_code::STRATEGY_INIT_FAILED, fault.to_string()))
         }
         Err(error) => End::nothing((error_code::RESULTS_FAILED, with_causes(&error))),
-    }
-}
-
-/// A fault in words; what is the host's begins with its name (P112, P116).
-fn live_fault(fault: &Fault) -> String {
-    match &fault.kind {
-        kind @ (FaultKind::TooSlow(_) | FaultKind::Journal(_) | FaultKind::Halt(_)) => {
-            kind.to_string()
-        }
-        _ => fault.to_string(),
     }
 }
 
@@ -499,27 +494,26 @@ impl FeedObserver for Observer {
 }
 
 impl Shared {
-    /// Sends clients what is wrong with the strategy that runs.
-    pub(super) fn strategy_error(&self, code: &str, text: &str) {
+    /// Sends clients what is wrong with the strategy that runs. Says whether one does.
+    pub(super) fn strategy_error(&self, code: &str, text: &str) -> bool {
         let mut core = self.lock();
-        if !core.is_live() {
-            return;
-        }
-        let Some(id) = core.run.as_ref().map(|run| run.setup.strategy_id.clone()) else { return };
+        let Some(id) = core.running_strategy().map(str::to_owned) else { return false };
         core.hub.broadcast(&present::engine_error(None, code, text, Some(&id)));
+        true
     }
 
     /// Market data are lost (specification 4, P115).
     pub(super) fn market_data_lost(&self) {
         let text = "the local broker's stream is down; the strategy gets no trades and buys nothing \
                     until it is back";
-        self.strategy_error(error_code::MARKET_DATA_LOST, text);
-        self.notice(NoticeKind::MarketDataLost, text);
+        if self.strategy_error(error_code::MARKET_DATA_LOST, text) {
+            self.notice(NoticeKind::MarketDataLost, text);
+        }
     }
 
-    /// Has the user's program told something of the run.
+    /// Has the user's program told something, with the name of the strategy that runs, if one does.
     pub(crate) fn notice(&self, kind: NoticeKind, message: &str) {
-        let strategy_id = self.lock().run.as_ref().map(|run| run.setup.strategy_id.clone());
+        let strategy_id = self.lock().running_strategy().map(str::to_owned);
         let (ts, message, fill) = (wall_now(), message.to_owned(), None);
         self.notifier.tell(Notice { kind, ts, strategy_id, message, fill });
     }

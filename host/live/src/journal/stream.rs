@@ -53,8 +53,8 @@ impl Journal {
             StreamStep::Fail(kind) => {
                 self.host(HostRecord::Failed(kind.to_string().into()));
             }
-            // It changes nothing.
-            StreamStep::ReportBuyingPower => {}
+            // It changes nothing; and a live market gives no orders.
+            StreamStep::ReportBuyingPower | StreamStep::Order { .. } => {}
         }
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use domain::clock::Stopwatch;
-use domain::fault::Fault;
+use domain::fault::{Fault, FaultKind};
 use domain::market::{Bar, Trade, TradeColumns};
 use domain::session::TradingHours;
 use domain::strategy::{LogLevel, StrategyRuntime};
@@ -19,7 +19,7 @@ use trader::{
     BarRows, LastPrices, OrderGuard, OrderLimits, Pass, Rows, SessionLimits, StrategySession,
 };
 
-use super::{Broker, BrokerExecution, BrokerNews, Ran, RealOrders};
+use super::{Broker, BrokerExecution, BrokerNews, RealOrders};
 use crate::feed::{FeedReceiver, FeedStep};
 use crate::journal::Journal;
 
@@ -99,7 +99,7 @@ impl<'s, B: Broker> RealLoop<'s, B> {
     }
 
     /// Runs until the feed or the broker ends it, or the strategy fails.
-    pub(super) fn run(mut self, source: &mut FeedReceiver) -> Ran {
+    pub(super) fn run(mut self, source: &mut FeedReceiver) -> RunTotals {
         let options = self.start.options;
         let mut ended = self.session.init(&options.config_json, &options.instruments);
         if ended.is_ok() {
@@ -111,10 +111,17 @@ impl<'s, B: Broker> RealLoop<'s, B> {
             }
             ended = ended.and_then(|()| self.stop(source));
         }
-        self.finish(match ended {
+        let name = self.session.fault("stop", FaultKind::Journal(String::new()));
+        let (mut totals, failure) = self.finish(match ended {
             Ok(()) => RunStatus::Interrupted,
             Err(fault) => RunStatus::Failed(fault),
-        })
+        });
+        // What nobody can keep has not gone well (P128).
+        if let Some(failure) = failure.filter(|_| totals.status == RunStatus::Interrupted) {
+            let kind = FaultKind::Journal(format!("cannot write the results: {failure}"));
+            totals.status = RunStatus::Failed(Box::new(Fault { kind, ..*name }));
+        }
+        totals
     }
 
     fn steps(&mut self, source: &mut FeedReceiver) -> Result<(), Box<Fault>> {
@@ -130,7 +137,7 @@ impl<'s, B: Broker> RealLoop<'s, B> {
                 }
             };
             if let Some(text) = self.start.journal.failure() {
-                let kind = domain::fault::FaultKind::Journal(text);
+                let kind = FaultKind::Journal(text);
                 return Err(self.session.fault("advance", kind));
             }
             if matches!(next, Next::Stop) || self.session.recorder.has_failed() {
@@ -152,7 +159,10 @@ impl<'s, B: Broker> RealLoop<'s, B> {
                 }
             }
             // The broker ends the day's orders, and tells of the account.
-            StreamStep::EndOfDay | StreamStep::ReportBuyingPower => {}
+            StreamStep::EndOfDay
+            | StreamStep::ReportBuyingPower
+            // A live market gives no orders.
+            | StreamStep::Order { .. } => {}
             StreamStep::Stop => return Ok(Next::Stop),
             StreamStep::Fail(kind) => return Err(self.session.fault("advance", kind)),
         }

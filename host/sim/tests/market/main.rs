@@ -200,7 +200,7 @@ fn a_day_ends_for_both_and_shares_may_split_overnight() {
     let base: f64 = base.as_str().unwrap().parse().unwrap();
     assert!((close / 3.0 - base).abs() < 1.0, "{close} {base}");
     // An order of before would mean other shares.
-    assert_eq!(order(&market, &carried.0)["status"], "19");
+    assert_eq!(order(&market, &carried.0)["status"], "12");
     // The login goes on, and the second day is the one that has begun: a walk of two days ends with it.
     let sale =
         client.placed(&json!({ "sOrderPrice": "0", "sOrderSuryou": "900", "sBaibaiKubun": "1" }));
