@@ -60,7 +60,7 @@ impl CashAccount {
     }
 
     /// Adds shares that are held from before the run; they have cost nothing.
-    pub(crate) fn hold(&mut self, instrument: InstrumentIx, shares: i64) {
+    pub fn hold(&mut self, instrument: InstrumentIx, shares: i64) {
         self.positions[usize::from(instrument.0)].quantity += shares;
     }
 

@@ -10,7 +10,9 @@ use std::io;
 use domain::adjustment::ExRights;
 use domain::digest::EventLogDigest;
 use domain::strategy::{LogLine, NarrativeRecord, Signal};
-use domain::{Fill, Money, OrderEvent, OrderEventKind, OrderRecord, OrderStatus, Price, TsNanos};
+use domain::{
+    Fill, InstrumentIx, Money, OrderEvent, OrderEventKind, OrderRecord, OrderStatus, Price, TsNanos,
+};
 
 use crate::rows::{FillRow, PositionEnd};
 use crate::sink::{Record, RunSink};
@@ -83,6 +85,11 @@ impl<'s> Recorder<'s> {
     /// Whether the sink has failed, so that going on makes no sense.
     pub const fn has_failed(&self) -> bool {
         self.sink.failure.is_some()
+    }
+
+    /// Adds shares that the account holds from before the run; they have cost nothing.
+    pub fn hold(&mut self, instrument: InstrumentIx, shares: i64) {
+        self.ledger.hold(instrument, shares);
     }
 
     /// Notes an event of an order.
