@@ -92,6 +92,8 @@ def trade(world, *prices):
 def begun(world, run):
     """Waits until the strategy gets trades."""
     run.until("Ctrl-C stops the strategy")
+    # The first frame of a session is no trade.
+    world.gateway.trade(NOTHING)
     trade(world, NOTHING)
 
 
@@ -102,7 +104,7 @@ def test_p122_p123_p126_what_is_shown_and_asked_before_it_starts(market):
     run = Run(world)
     run.until(f"Type the strategy's id, {ID}, to start it: ")
     for line in ("real ones, to web_broker: the simulator at 127.0.0.1:", "local_broker: verification", "no shares",
-                 "100 shares in an order, 400,000 yen in an order, 30 orders in a minute, 10 working orders, 100 shares"):
+                 "100 shares in an order, 400,000 yen in an order, 30 orders in a minute, 10 working orders, 100"):
         assert line in run.shown, run.shown
     run.type("yes")
     assert run.end() == 1 and "nothing was started" in run.shown

@@ -28,7 +28,9 @@ static PROMPT: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
 /// Does what the prompt of this moment wants done; false where there is none.
 fn does_prompt() -> bool {
     let prompt = PROMPT.lock().unwrap_or_else(PoisonError::into_inner);
-    prompt.as_ref().map(|action| action()).is_some()
+    let Some(action) = &*prompt else { return false };
+    action();
+    true
 }
 
 /// As long as it lives, signals do what a prompt wants.
