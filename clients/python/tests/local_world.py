@@ -23,20 +23,10 @@ def logged_out(begins, ends):
     return "forced_logout=" + "-".join(f"{time:%H:%M}" for time in times)
 
 
-class Gateway:
-    """`kumiki sim local-broker`; its market stands until trades are posted."""
+class GatewayControl:
+    """The control endpoint of a simulated gateway at `address`."""
 
-    def __init__(self, folder, *arguments, form=SPEC, market=("--still",), port=0):
-        folder.mkdir(parents=True, exist_ok=True)
-        command = [program(), "sim", "local-broker", "--port", port, "--dialect", form, "--password", PASSWORD,
-                   "--until-stdin-closes", *market, *arguments]
-        self.stderr = folder / "gateway.err"
-        with self.stderr.open("ab") as errors:
-            self.process = subprocess.Popen(
-                list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, cwd=folder)
-        listening = first_line(self.process)
-        self.port = listening["listening"]
-        self.address = f"http://127.0.0.1:{self.port}"
+    address = None
 
     def control(self, *commands):
         """Does commands of its control endpoint, in their order."""
@@ -52,6 +42,22 @@ class Gateway:
     def trade(self, price="2850", quantity=100, symbol="7203", **other):
         """A trade of the market."""
         self.control({"do": "trade", "symbol": symbol, "price": price, "quantity": quantity, **other})
+
+
+class Gateway(GatewayControl):
+    """`kumiki sim local-broker`; its market stands until trades are posted."""
+
+    def __init__(self, folder, *arguments, form=SPEC, market=("--still",), port=0):
+        folder.mkdir(parents=True, exist_ok=True)
+        command = [program(), "sim", "local-broker", "--port", port, "--dialect", form, "--password", PASSWORD,
+                   "--until-stdin-closes", *market, *arguments]
+        self.stderr = folder / "gateway.err"
+        with self.stderr.open("ab") as errors:
+            self.process = subprocess.Popen(
+                list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, cwd=folder)
+        listening = first_line(self.process)
+        self.port = listening["listening"]
+        self.address = f"http://127.0.0.1:{self.port}"
 
     def kill(self):
         self.process.kill()

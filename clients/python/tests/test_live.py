@@ -63,9 +63,6 @@ def test_a_venue_without_orders_says_so(trading):
             assert refused.value.reason_code == "VENUE_UNSUPPORTED"
         with pytest.raises(kumiki.UnsupportedInstrumentError, match="FUTURES: "):
             one.submit_order(**{**ORDER, "instrument_id": "160060018.OSE"})
-        with pytest.raises(kumiki.LiveEngineUnavailableError, match="^paper=False: .*paper=True") as refused:
-            one.run(**STRATEGY, paper=False)
-        assert refused.value.code == "live_engine_unavailable" and one.status == "idle"
         with pytest.raises(kumiki.BusyError):
             one.stop()
     with kumiki.LiveSession(attach=trading, venue="moon") as one:
@@ -552,8 +549,6 @@ def test_the_same_with_asyncio(trading):
             for command in (one.submit_order(**ORDER), one.cancel_all(), one.order_list()):
                 with pytest.raises(kumiki.OrderRejectedError, match="NOT_LOGGED_IN"):
                     await command
-            with pytest.raises(kumiki.LiveEngineUnavailableError):
-                await one.run(**STRATEGY, paper=False)
         engine = VenueEngine(lambda command: [taken(command)])
         async with kumiki.aio.LiveSession(attach=engine.port, token=TOKEN) as one:
             orders = [one.submit_order(**{**ORDER, "client_order_id": f"o{number}"}) for number in range(5)]
@@ -592,10 +587,12 @@ def test_what_no_message_carries_is_no_argument_and_is_said():
     assert named(kind.modify_order) == change | which and which <= commands["ModifyOrder"]
     assert named(kind.cancel_order) == which and which <= commands["CancelOrder"]
     assert named(kind.cancel_all) == {"instrument_id", "order_side"} <= commands["CancelAllOrders"]
+    for method, op in ((kind.settle_order, "SettleOrder"), (kind.adjust_strategy_position, "AdjustStrategyPosition")):
+        assert named(method) == commands[op] - {"op", "request_id"}, op
     config = set(schema["EngineStartConfig"]["properties"]) - {"start_date", "end_date", "multiplier", "instrument_ids"}
     assert named(kind.run) == config | {"on_event", "wait"}, "a run has the names of its message"
     run = inspect.signature(kind.run).parameters
-    assert run["strategy_id"].default == "live-strategy" and run["paper"].default is True
+    assert run["strategy_id"].default is None and run["paper"].default is True
     replay = inspect.signature(kumiki.ReplaySession.run).parameters
     for name in ("initial_cash", "execution", "strategy_init_kwargs", "wait"):
         assert run[name].default == replay[name].default and run[name].annotation == replay[name].annotation, name

@@ -21,10 +21,18 @@ from local_world import PASSWORD, QUICK, LocalWorld, fake_pinentry, logged_out
 from plain_client import PATIENCE
 from web_broker import Trading
 
+try:
+    import resource
+except ImportError:
+    # A system without limits of files.
+    resource = None
+
 #: What a run is started with, where a test says nothing else.
 HOW = {"instrument_id": "7203.TSE", "max_qty": 1_000, "max_notional_jpy": 10_000_000, "execution": EXECUTION}
 #: A day that the clock of this machine does not reach, so that no close and no end of a minute of it has passed.
 DAY = "2099-01-08"
+#: What is said of a journal without an end.
+NOT_ENDED = "the run has not ended: it still runs, or it was killed"
 NEEDS_SHELL = pytest.mark.skipif(os.name != "posix", reason="a script for a shell")
 
 
@@ -101,6 +109,12 @@ def begin(one, strategy="buy-and-hold", **how):
 
 def names(events, *wanted):
     return [event for event in events if event.name in wanted]
+
+
+def replay(command, folder, *more):
+    """A command of `kumiki replay` over the folder of a run."""
+    asked = [program(), "replay", command, folder, *more]
+    return subprocess.run(list(map(str, asked)), capture_output=True, text=True, timeout=PATIENCE)
 
 
 def outcome(result):
@@ -199,10 +213,85 @@ def test_p113_p120_the_journal_gives_the_same_run_again(world, one):
     sides = [side for side, *_ in outcome(result)]
     assert len(sides) > 2 and sides[0::2] == ["BUY"] * len(sides[0::2]) and "SELL" in sides
     for command in ("journal", "compare-live"):
-        asked = [program(), "replay", command, result.run_dir, "--format", "json"]
-        ended = subprocess.run(list(map(str, asked)), capture_output=True, text=True, timeout=PATIENCE)
-        assert ended.returncode == 0, ended
+        ended = replay(command, result.run_dir, "--format", "json")
+        assert ended.returncode == 0 and NOT_ENDED not in ended.stderr, ended
     assert run.done()
+    # The run's own orders, one by one, by its own model and by another one.
+    ended = replay("compare-live", result.run_dir, "--execution", "realistic", "--execution", "optimistic",
+                   "--format", "json")
+    assert ended.returncode == 0, ended
+    compared = json.loads(ended.stdout)
+    assert compared["identical"] is True and compared["ended"] is True
+    for model in compared["models"]:
+        assert (model["orders"], model["rejected"]) == (len(sides), 0), model
+        assert model["fills"]["recorded"] == len(sides), model
+    # A line that is taken out, wherever it was.
+    journal, = result.run_dir.glob("journal-*")
+    lines = journal.read_bytes().splitlines(keepends=True)
+    assert lines[-1].endswith(b' {"host":"end"}\n')
+    for taken in (1, len(lines) // 2, len(lines) - 1):
+        journal.write_bytes(b"".join(lines[:taken] + lines[taken + 1:]))
+        for command in ("journal", "compare-live"):
+            ended = replay(command, result.run_dir)
+            assert ended.returncode == 5 and "damaged" in ended.stderr, (taken, ended)
+
+
+def test_p113_p120_the_journal_of_a_run_that_goes_on_is_read(world, one):
+    """As far as it is written, while the run goes on and after a kill. What is made at the end is not there."""
+    begin(one, "orders-every-tick")
+    world.streams(one)
+    world.tick("2850", "2851", "2852", "2853")
+    world.has_seen(one, 4)
+    folder, = world.folders()
+    journal, = folder.glob("journal-*")
+    world.until(lambda: journal.read_bytes().count(b'"input":"row"') >= 4, "it is on the disk")
+
+    def reads():
+        for command in ("journal", "compare-live"):
+            ended = replay(command, folder)
+            assert ended.returncode == 0 and NOT_ENDED in ended.stdout, ended
+            ended = replay(command, folder, "--format", "json")
+            assert ended.returncode == 0 and json.loads(ended.stdout)["identical"] is True, ended
+        ended = replay("report", folder)
+        assert ended.returncode == 1 and "it still runs, or it was killed" in ended.stderr, ended
+        assert "`kumiki replay journal`" in ended.stderr and not (folder / "report.html").exists()
+
+    reads()
+    world.engine.kill()
+    reads()
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs prlimit")
+def test_p128_a_folder_that_takes_no_more_ends_the_run_with_a_journal_fault(world, one):
+    run, events = begin(one, "orders-every-tick")
+    world.streams(one)
+    folder, = world.folders()
+    journal, = folder.glob("journal-*")
+    # So much that the last manifest still has room.
+    while journal.stat().st_size < 40_000:
+        world.tick("2850", "2851", "2852", "2853")
+    pid, free = world.engine.process.pid, resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (journal.stat().st_size, free[1]))
+    try:
+        world.tick("2850", "2851")
+        with pytest.raises(kumiki.StrategyFaultError) as failed:
+            run.result(timeout=PATIENCE)
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, free)
+    result = failed.value.result
+    assert (result.status, result.fault_code) == ("fault", "strategy_fault")
+    assert result.fault_message.startswith("JOURNAL: ") and events[-1].name == "EngineStopped", result
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    assert (manifest["status"], manifest["partial"]) == ("failed", False), manifest
+    assert manifest["fault"].startswith("JOURNAL: ") and "File too large" in manifest["fault"], manifest
+    # What was written is no damaged journal.
+    ended = replay("journal", folder, "--format", "json")
+    assert ended.returncode == 0 and json.loads(ended.stdout)["identical"] is True, ended
+    ended = replay("report", folder)
+    assert ended.returncode == 1 and "it ended with: JOURNAL: " in ended.stderr, ended
+    # The engine goes on.
+    begin(one)
+    assert one.stop().status == "stopped"
 
 
 def test_p90_bars_of_a_minute_in_place_of_trades(world, one):

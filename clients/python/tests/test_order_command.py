@@ -45,10 +45,11 @@ def password(engine):
         one.forget_second_password()
 
 
-def order(engine, *arguments, stdin=subprocess.DEVNULL):
+def order(engine, *arguments, stdin=subprocess.DEVNULL, typed=None):
     """Runs a command: exit code, standard output, standard error."""
     command = [program(), "order", *arguments, "--config-dir", engine.config]
-    ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=PATIENCE, stdin=stdin,
+    given = {"stdin": stdin} if typed is None else {"input": typed}
+    ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=PATIENCE, **given,
                            env={**os.environ, **CLEAN})
     return ended.returncode, ended.stdout, ended.stderr
 
@@ -89,6 +90,26 @@ def test_a_person_sends_an_order(engine, broker):
     with engine.client() as client:
         client.send("ForgetSecondPassword")
         client.ask("Ping", "Pong")
+
+
+def test_p122_the_second_password_is_given_before_it_is_needed(engine):
+    """At a terminal without being shown, and by a script as a line of standard input; it is no argument."""
+    with kumiki.LiveSession(attach=engine.config) as one:
+        one.login()
+        for give in ("terminal", "script"):
+            one.forget_second_password()
+            assert one.venue_state().second_password_held is False
+            if give == "terminal":
+                code, shown = at_terminal(engine, "password", answers=[("(is not shown): ", SECOND_PASSWORD)])
+            else:
+                code, shown, _ = order(engine, "password", typed=SECOND_PASSWORD + "\n")
+            assert code == 0 and "the engine holds the second password" in shown and SECOND_PASSWORD not in shown
+            assert one.venue_state().second_password_held is True
+        one.forget_second_password()
+    code, _, why = order(engine, "password")
+    assert code == 2 and "the second password is empty" in why
+    code, _, why = order(engine, "password", typed="9" * 200)
+    assert code == 1 and "longer than 128 bytes" in why and "999" not in why
 
 
 def test_a_script_sends_orders(engine, broker, password):

@@ -265,9 +265,11 @@ def test_p65_a_live_engine_takes_strategies_on_paper_only(tmp_path, market):
                       lambda: refusal({**config, "multiplier": 0}), lambda: refusal({**config, "initial_cash": 1})):
             refused = wrong()
             assert (refused["event"], refused["code"]) == ("Error", "validation_error"), refused
-        for of in (config, {"instrument_id": "7203.TSE"}, market.config("empty")):
+        # Then the configuration, then the venues: this engine has none.
+        for of, code in ((config, "venue_not_ready"), ({"instrument_id": "7203.TSE"}, "validation_error"),
+                         (market.config("empty"), "validation_error")):
             refused = refusal(of)
-            assert (refused["event"], refused["code"]) == ("EngineError", "live_engine_unavailable"), refused
+            assert (refused["event"], refused["code"]) == ("Error", code), refused
             refused = refusal(of, "Backtest")
             assert (refused["event"], refused["code"]) == ("EngineError", "value_error"), refused
         assert client.ask("GetSession", "Session")["state"] == "Idle"

@@ -41,21 +41,10 @@ def first_line(process):
     return json.loads(line)
 
 
-class Broker:
-    """`kumiki sim web-broker`."""
+class BrokerControl:
+    """The control endpoint of a simulated web broker at `port`."""
 
-    def __init__(self, folder, *arguments, form="web-broker-spec"):
-        folder.mkdir(parents=True)
-        command = [program(), "sim", "web-broker", "--port", "0", "--dialect", form, "--user", USER,
-                   "--password", PASSWORD, "--second-password", SECOND_PASSWORD, *arguments]
-        if form == "web-broker-v4r10":
-            command += ["--auth-id", AUTH_ID, "--private-key", PRIVATE_KEY]
-        self.stderr = folder / "broker.err"
-        with self.stderr.open("wb") as errors:
-            self.process = subprocess.Popen(
-                list(map(str, command)), stdout=subprocess.PIPE, stderr=errors, cwd=folder)
-        listening = first_line(self.process)
-        self.port, self.url = listening["listening"], listening["base_url"]
+    port = None
 
     def control(self, *commands):
         """Does commands of its control endpoint, in their order."""
@@ -71,6 +60,23 @@ class Broker:
     def orders(self):
         """The orders that it holds, in the order in which they came."""
         return self.view()["orders"]
+
+
+class Broker(BrokerControl):
+    """`kumiki sim web-broker`."""
+
+    def __init__(self, folder, *arguments, form="web-broker-spec"):
+        folder.mkdir(parents=True)
+        command = [program(), "sim", "web-broker", "--port", "0", "--dialect", form, "--user", USER,
+                   "--password", PASSWORD, "--second-password", SECOND_PASSWORD, *arguments]
+        if form == "web-broker-v4r10":
+            command += ["--auth-id", AUTH_ID, "--private-key", PRIVATE_KEY]
+        self.stderr = folder / "broker.err"
+        with self.stderr.open("wb") as errors:
+            self.process = subprocess.Popen(
+                list(map(str, command)), stdout=subprocess.PIPE, stderr=errors, cwd=folder)
+        listening = first_line(self.process)
+        self.port, self.url = listening["listening"], listening["base_url"]
 
     def trade(self, price="2850", quantity=100, issue="7203"):
         """A trade of the market."""

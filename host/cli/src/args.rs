@@ -22,6 +22,7 @@ mod replay;
 mod secret;
 mod sim;
 mod sim_local_broker;
+mod sim_market;
 #[cfg(feature = "database")]
 mod sql;
 mod strategy;
@@ -53,18 +54,21 @@ pub(crate) use {
     self::key::{KeyCommand, KeyListArgs, KeyRemoveArgs, KeySetArgs, StoreArgs},
     self::live::LiveCommand,
     self::live_run::{
-        EngineToStartArgs, LiveRunArgs, LiveRunCommand, LiveStatusArgs, LiveStopArgs,
+        EngineToStartArgs, LiveAdjustArgs, LivePositionsArgs, LiveRunArgs, LiveRunCommand,
+        LiveStatusArgs, LiveStopArgs,
     },
     self::order::{
         AttachArgs, ConfirmArgs, Lasting, OrderCancelAllArgs, OrderCancelArgs, OrderCommand,
-        OrderListArgs, OrderModifyArgs, OrderSubmitArgs, WhichArgs,
+        OrderListArgs, OrderModifyArgs, OrderPasswordArgs, OrderSettleArgs, OrderSubmitArgs,
+        WhichArgs,
     },
     self::replay::{
         CompareArgs, CompareLiveArgs, Granularity, JournalArgs, MergeArgs, NarrativeArgs,
         ReplayCommand, ReportArgs, RunArgs, SweepArgs, VerifyArgs,
     },
     self::sim::{SimCommand, TaxAccount, Traded, WebBrokerArgs},
-    self::sim_local_broker::LocalBrokerArgs,
+    self::sim_local_broker::{FeedArgs, LocalBrokerArgs},
+    self::sim_market::MarketArgs,
     self::strategy::{
         StrategyCheckArgs, StrategyCommand, StrategyCompileArgs, StrategyLimitsArgs,
         StrategyListArgs,
@@ -106,6 +110,7 @@ Exit codes:
        the future
   5    the data, journal or strategy of a verified run changed
   6    data update: a business day is missing between published ones
+  8    live run, live stop: the run is over, and orders of it still work at the broker
   10 to 22  serve: it did not start, see kumiki help serve
   130  interrupted";
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use domain::guest_limit::LimitChange;
+use engine::{OnPositionMismatch, OwnOrdersAtEnd, StrategyRules};
 use toml::{Table, Value};
 
 use crate::local_broker::{self, LocalBrokerSettings};
@@ -27,7 +28,7 @@ struct Key {
 }
 
 /// Every setting, in the order of the table.
-const KEYS: [Key; 35] = [
+const KEYS: [Key; 38] = [
     Key {
         name: "engine.port",
         kind: "whole number",
@@ -75,6 +76,30 @@ const KEYS: [Key; 35] = [
         flag: "",
         variable: "KUMIKI_LIVE_ENGINE",
         meaning: "whether strategies may run live; with --mode live",
+    },
+    Key {
+        name: "engine.on_strategy_stop",
+        kind: "text",
+        default: "cancel-all",
+        flag: "",
+        variable: "KUMIKI_ON_STRATEGY_STOP",
+        meaning: "what becomes of the working orders of a strategy with real orders when its run is stopped: cancel-all or keep",
+    },
+    Key {
+        name: "engine.on_strategy_failure",
+        kind: "text",
+        default: "keep",
+        flag: "",
+        variable: "KUMIKI_ON_STRATEGY_FAILURE",
+        meaning: "the same when the strategy fails: keep or cancel-all",
+    },
+    Key {
+        name: "engine.on_position_mismatch",
+        kind: "text",
+        default: "stop",
+        flag: "",
+        variable: "KUMIKI_ON_POSITION_MISMATCH",
+        meaning: "what happens to a run with real orders when the account holds fewer shares than the strategy: stop or warn",
     },
     Key {
         name: "engine.notify_command",
@@ -355,6 +380,9 @@ pub(crate) struct Configuration {
     pub(crate) allow_origins: Option<Vec<String>>,
     pub(crate) runs_kept: Option<usize>,
     pub(crate) live_engine: Option<bool>,
+    pub(crate) on_strategy_stop: Option<OwnOrdersAtEnd>,
+    pub(crate) on_strategy_failure: Option<OwnOrdersAtEnd>,
+    pub(crate) on_position_mismatch: Option<OnPositionMismatch>,
     pub(crate) notify_command: Option<Vec<String>>,
     pub(crate) strategies: Option<PathBuf>,
     pub(crate) data: Option<PathBuf>,
@@ -373,6 +401,16 @@ impl Configuration {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         found.take_environment(variable).map_err(wrong_arguments)?;
         Ok(found)
+    }
+
+    /// What happens to orders and runs of strategies with real orders (specification 4, P81).
+    pub(crate) fn strategy_rules(&self) -> StrategyRules {
+        let usual = StrategyRules::default();
+        StrategyRules {
+            on_stop: self.on_strategy_stop.unwrap_or(usual.on_stop),
+            on_failure: self.on_strategy_failure.unwrap_or(usual.on_failure),
+            on_position_mismatch: self.on_position_mismatch.unwrap_or(usual.on_position_mismatch),
+        }
     }
 
     fn read_file(path: &Path) -> Result<Self> {
@@ -467,6 +505,13 @@ impl Configuration {
             }
             "engine.runs_kept" => self.runs_kept = Some(number()?.try_into().map_err(|_| wrong())?),
             "engine.live_engine" => self.live_engine = Some(value.as_bool().ok_or_else(wrong)?),
+            "engine.on_strategy_stop" => self.on_strategy_stop = Some(one_of(name, value, AT_END)?),
+            "engine.on_strategy_failure" => {
+                self.on_strategy_failure = Some(one_of(name, value, AT_END)?);
+            }
+            "engine.on_position_mismatch" => {
+                self.on_position_mismatch = Some(one_of(name, value, ON_MISMATCH)?);
+            }
             "engine.notify_command" => self.notify_command = Some(texts()?),
             "engine.strategies" => self.strategies = Some(path()?),
             "replay.data" => self.data = Some(path()?),
@@ -486,6 +531,22 @@ impl Configuration {
         }
         Ok(())
     }
+}
+
+/// What becomes of a strategy's working orders, by its name.
+const AT_END: [(&str, OwnOrdersAtEnd); 2] =
+    [("cancel-all", OwnOrdersAtEnd::CancelAll), ("keep", OwnOrdersAtEnd::Keep)];
+/// What happens where the account holds fewer shares than a strategy, by its name.
+const ON_MISMATCH: [(&str, OnPositionMismatch); 2] =
+    [("stop", OnPositionMismatch::Stop), ("warn", OnPositionMismatch::Warn)];
+
+/// A setting that is one of two words.
+fn one_of<T: Copy>(name: &str, value: &Value, words: [(&str, T); 2]) -> Result<T, String> {
+    let found = words.into_iter().find(|(word, _)| value.as_str() == Some(word));
+    found.map(|(_, meant)| meant).ok_or_else(|| {
+        let [(first, _), (second, _)] = words;
+        format!("{name} is {value}; it takes {first} or {second}")
+    })
 }
 
 /// A text of the environment or a flag as a value of this kind.
@@ -527,7 +588,9 @@ mod tests {
     fn every_key_is_read() {
         let text = "[engine]\nport = 0\nconfig_dir = \"c\"\ncache_dir = \"/d\"\nruns_kept = 5\n\
                     allow_origins = [\"http://localhost:5173\"]\nstrategies = \"s\"\n\
-                    live_engine = false\nnotify_command = [\"n\", \"-q\"]\n\
+                    live_engine = false\non_strategy_stop = \"keep\"\n\
+                    on_strategy_failure = \"cancel-all\"\non_position_mismatch = \"warn\"\n\
+                    notify_command = [\"n\", \"-q\"]\n\
                     limits = [\"fuel=5\"]\n[replay]\ndata = \"../data\"\n";
         let brokers = [web_broker::tests::EVERY_KEY, local_broker::tests::EVERY_KEY];
         let text = format!("{text}{}", brokers.concat());
@@ -540,6 +603,9 @@ mod tests {
             allow_origins: Some(vec!["http://localhost:5173".to_owned()]),
             runs_kept: Some(5),
             live_engine: Some(false),
+            on_strategy_stop: Some(OwnOrdersAtEnd::Keep),
+            on_strategy_failure: Some(OwnOrdersAtEnd::CancelAll),
+            on_position_mismatch: Some(OnPositionMismatch::Warn),
             notify_command: Some(vec!["n".to_owned(), "-q".to_owned()]),
             strategies: path("/home/me/s"),
             data: path("/home/me/../data"),
@@ -560,6 +626,9 @@ mod tests {
                 "KUMIKI_PORT" => "0",
                 "KUMIKI_RUNS_KEPT" => "7",
                 "KUMIKI_LIVE_ENGINE" => "false",
+                "KUMIKI_ON_STRATEGY_STOP" => "keep",
+                "KUMIKI_ON_STRATEGY_FAILURE" => "cancel-all",
+                "KUMIKI_ON_POSITION_MISMATCH" => "warn",
                 "KUMIKI_NOTIFY_COMMAND" => "n,-q",
                 "KUMIKI_LIMITS" => "fuel=5,log=1MiB",
                 "KUMIKI_ALLOW_ORIGINS" => "http://a:1, http://b:2",
@@ -585,6 +654,9 @@ mod tests {
             allow_origins: Some(vec!["http://a:1".to_owned(), "http://b:2".to_owned()]),
             runs_kept: Some(7),
             live_engine: Some(false),
+            on_strategy_stop: Some(OwnOrdersAtEnd::Keep),
+            on_strategy_failure: Some(OwnOrdersAtEnd::CancelAll),
+            on_position_mismatch: Some(OnPositionMismatch::Warn),
             notify_command: Some(vec!["n".to_owned(), "-q".to_owned()]),
             strategies: path("STRATEGIES"),
             data: path("DATA"),
@@ -600,6 +672,25 @@ mod tests {
     }
 
     #[test]
+    fn p81_a_stop_cancels_a_failure_keeps_and_a_mismatch_stops() {
+        let rules = parse("").unwrap().strategy_rules();
+        assert_eq!(rules, StrategyRules::default());
+        assert_eq!(
+            (rules.on_stop, rules.on_failure),
+            (OwnOrdersAtEnd::CancelAll, OwnOrdersAtEnd::Keep)
+        );
+        assert_eq!(rules.on_position_mismatch, OnPositionMismatch::Stop);
+        let text = "[engine]\non_strategy_stop = \"keep\"\non_strategy_failure = \"cancel-all\"\n\
+                    on_position_mismatch = \"warn\"";
+        let rules = parse(text).unwrap().strategy_rules();
+        assert_eq!(
+            (rules.on_stop, rules.on_failure),
+            (OwnOrdersAtEnd::Keep, OwnOrdersAtEnd::CancelAll)
+        );
+        assert_eq!(rules.on_position_mismatch, OnPositionMismatch::Warn);
+    }
+
+    #[test]
     fn what_is_wrong_is_named_with_what_is_right() {
         for (text, why) in [
             ("[engine]\nprot = 1", "no setting `engine.prot`; did you mean `engine.port`?"),
@@ -610,6 +701,8 @@ mod tests {
             ("[engine]\nport = 65536", "engine.port is 65536"),
             ("[engine]\nruns_kept = -1", "engine.runs_kept is -1"),
             ("[engine]\nallow_origins = [1]", "it takes a list of texts"),
+            ("[engine]\non_strategy_stop = \"cancel\"", "it takes cancel-all or keep"),
+            ("[engine]\non_position_mismatch = true", "it takes stop or warn"),
             ("[engine", "TOML"),
             (
                 "[web_broker]\norder_phase = \"O4\"",

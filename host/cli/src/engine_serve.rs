@@ -65,6 +65,7 @@ pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
         web_broker,
         local_broker,
         live_engine: file.live_engine.unwrap_or(true),
+        strategy_rules: file.strategy_rules(),
         notify_command: file.notify_command.unwrap_or_default(),
         mode: match args.mode {
             EngineMode::Live => ipc::EngineMode::Live,

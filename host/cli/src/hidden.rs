@@ -32,7 +32,7 @@ mod unix {
 
     use super::{Context, Result, SecretString};
     use crate::INTERRUPTED;
-    use crate::interrupt::Interrupt;
+    use crate::interrupt::Prompt;
 
     const CTRL_C: u8 = 0x03;
     const CTRL_D: u8 = 0x04;
@@ -97,7 +97,7 @@ mod unix {
     pub(crate) fn read_line(prompt: &str, bytes_max: usize) -> Result<SecretString> {
         let echo = Echo::now();
         let on_signal = echo.clone();
-        Interrupt::listen_each(move || on_signal.again_and_end())?;
+        let _prompt = Prompt::begin(move || on_signal.again_and_end())?;
         let line = line(&echo, prompt, bytes_max).context("cannot read the value");
         echo.again();
         eprintln!("");

@@ -1,7 +1,7 @@
 //! Ctrl-C: the first asks the work to end cleanly, a second one ends the program.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -22,6 +22,41 @@ pub(crate) fn survive_full_files() -> Result<()> {
 /// Signals within this time are one request to end.
 const ONE_REQUEST: Duration = Duration::from_millis(300);
 
+/// What a signal does while somebody is asked something, in place of all else.
+static PROMPT: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
+
+/// Does what the prompt of this moment wants done; false where there is none.
+fn does_prompt() -> bool {
+    let prompt = PROMPT.lock().unwrap_or_else(PoisonError::into_inner);
+    prompt.as_ref().map(|action| action()).is_some()
+}
+
+/// As long as it lives, signals do what a prompt wants.
+#[derive(Debug)]
+pub(crate) struct Prompt(());
+
+impl Prompt {
+    /// Each signal does `action` until the end of the prompt, whether something listens already or not.
+    pub(crate) fn begin(action: impl Fn() + Send + 'static) -> Result<Self> {
+        *PROMPT.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(action));
+        let alone = || {
+            if !does_prompt() {
+                std::process::exit(i32::from(crate::INTERRUPTED));
+            }
+        };
+        match ctrlc::set_handler(alone) {
+            Ok(()) | Err(ctrlc::Error::MultipleHandlers) => Ok(Self(())),
+            Err(error) => Err(error).context("cannot listen to Ctrl-C"),
+        }
+    }
+}
+
+impl Drop for Prompt {
+    fn drop(&mut self) {
+        *PROMPT.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
 /// Tells whether the user wants the work to end.
 #[derive(Debug, Clone)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
@@ -38,6 +73,9 @@ impl Interrupt {
         let flag = Arc::clone(&wanted);
         let mut asked = Stopwatch::start();
         ctrlc::set_handler(move || {
+            if does_prompt() {
+                return;
+            }
             if flag.swap(true, Ordering::Relaxed) {
                 // A terminal and a supervisor may both say it at once; a person takes longer.
                 if asked.elapsed() >= ONE_REQUEST {

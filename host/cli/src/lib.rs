@@ -3,7 +3,7 @@
 //! Exit codes: 0 done, 1 an error, 2 wrong arguments, 3 the strategy failed, daily prices are not
 //! complete or an order needs the second password, 4 a run did not come out the same with window 1 or it is
 //! not known what became of an order, 5 what a run was made from has changed,
-//! 6 daily prices have a gap, 10 to 18 the engine did not start, 130 interrupted.
+//! 6 daily prices have a gap, 8 a run with real orders is over and orders of it still work, 10 to 22 the engine did not start, 130 interrupted.
 
 #![allow(
     clippy::print_stdout,
@@ -66,6 +66,7 @@ mod schemas;
 mod settings;
 mod sim;
 mod sim_local_broker;
+mod sim_market;
 mod sim_web_broker;
 #[cfg(feature = "database")]
 mod sql;
@@ -109,6 +110,8 @@ const BUSY: u8 = 2;
 const NEEDS_PASSWORD: u8 = 3;
 /// A command about an order was sent, and it is not known what became of it.
 const UNKNOWN: u8 = 4;
+/// A run is over, and real orders of it still work or are unknown at the broker.
+const ORDERS_WORKING: u8 = 8;
 /// The user stopped it.
 const INTERRUPTED: u8 = 130;
 
@@ -125,6 +128,7 @@ enum Ending {
     Busy,
     NeedsPassword,
     Unknown,
+    OrdersWorking,
     Interrupted,
 }
 
@@ -228,6 +232,7 @@ pub fn main() -> ExitCode {
         Ok(Ending::Busy) => ExitCode::from(BUSY),
         Ok(Ending::NeedsPassword) => ExitCode::from(NEEDS_PASSWORD),
         Ok(Ending::Unknown) => ExitCode::from(UNKNOWN),
+        Ok(Ending::OrdersWorking) => ExitCode::from(ORDERS_WORKING),
         Ok(Ending::Interrupted) => ExitCode::from(INTERRUPTED),
         Err(error) if is_wrong_arguments(&error) => args::refuse(&told_once(&error)),
         Err(error) => {

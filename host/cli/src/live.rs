@@ -4,7 +4,9 @@ use anyhow::Result;
 
 use crate::args::{LiveCommand, SimCommand};
 use crate::logging::LogDefault;
-use crate::{Ending, engine_serve, key, live_run, order, sim_local_broker, sim_web_broker, watch};
+use crate::{
+    Ending, engine_serve, key, live_run, order, sim_local_broker, sim_market, sim_web_broker, watch,
+};
 
 /// What a command logs when nobody says otherwise.
 pub(crate) const fn default_log(command: &LiveCommand) -> LogDefault {
@@ -23,6 +25,7 @@ pub(crate) fn run(command: &LiveCommand) -> Result<Ending> {
         LiveCommand::Watch(watch) => watch::run(watch),
         LiveCommand::Sim(SimCommand::WebBroker(broker)) => sim_web_broker::run(broker),
         LiveCommand::Sim(SimCommand::LocalBroker(gateway)) => sim_local_broker::run(gateway),
+        LiveCommand::Sim(SimCommand::Market(market)) => sim_market::run(market),
         LiveCommand::Key(command) => key::run(command),
     }
 }

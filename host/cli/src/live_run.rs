@@ -1,9 +1,11 @@
-//! `kumiki live`: a strategy on the live market, on paper, through the engine that runs (specification 2, "Replay and
-//! live control"; specification 4, P81 to P87, P108, P119). The engine runs it: this program starts it, follows it
-//! and stops it, and may go away while it runs.
+//! `kumiki live`: a strategy on the live market, on paper or with real orders, through the engine that runs
+//! (specification 2, "Replay and live control"; specification 4, P81 to P87, P108, P119, P122 to P127). The engine runs
+//! it: this program starts it, follows it and stops it, and may go away while it runs.
 
 mod found;
+mod holdings;
 mod notes;
+mod real;
 mod told;
 
 use std::collections::BTreeSet;
@@ -13,6 +15,7 @@ use std::time::Duration;
 use anyhow::Result;
 use domain::clock::{self, Stopwatch};
 use domain::limits::INSTRUMENTS_MAX;
+use domain::text::on_one_line;
 use domain::{Money, price};
 use engine::client::{Client, ClientError, Received};
 use ipc::{
@@ -24,7 +27,7 @@ use ipc::{
 use crate::args::{Format, LiveRunArgs, LiveRunCommand, LiveStatusArgs, LiveStopArgs};
 use crate::execution::{in_words, on_the_wire};
 use crate::interrupt::{HangUp, Interrupt};
-use crate::order::asked::{ANSWER_TIME, Answer, Attendant, Desk, LOOK};
+use crate::order::asked::{ANSWER_TIME, Answer, Attendant, Desk, LOOK, Nobody};
 use crate::terminal::{grouped, pairs};
 use crate::{Ending, order, output, strategy, wrong_arguments};
 
@@ -36,6 +39,8 @@ use told::Told;
 const VENUE: &str = "local_broker";
 /// The venue of orders on paper.
 const PAPER: &str = "paper";
+/// The most shares of one order on paper, unless the user says otherwise: a slip of the keyboard is more.
+const PAPER_MAX_QTY: u64 = 100_000;
 /// How often the state of a run is told, where it has changed.
 const STATE_EVERY: Duration = Duration::from_secs(60);
 /// How often notes of the journal are looked for.
@@ -53,6 +58,8 @@ pub(crate) fn run(command: &LiveRunCommand) -> Result<Ending> {
         LiveRunCommand::Run(run) => start_and_follow(run),
         LiveRunCommand::Status(status) => self::status(status),
         LiveRunCommand::Stop(stop) => self::stop(stop),
+        LiveRunCommand::Positions(positions) => holdings::show(positions),
+        LiveRunCommand::Adjust(adjust) => holdings::adjust(adjust),
     }
 }
 
@@ -89,26 +96,18 @@ impl Wanted {
                 "`{strategy_id}` has not 1 to 64 characters; give the run a name with --id NAME"
             )));
         }
-        let limits = &args.limits;
+        let limits = real::limits(args)?;
+        let is_on_paper = !args.real;
         let config = EngineStartConfig {
             instrument_id: ids[0].clone(),
             instrument_ids: Some(ids),
-            start_date: None,
-            end_date: None,
             granularity: Some(args.granularity.into()),
-            initial_cash: Some(Decimal::from(args.cash)),
+            initial_cash: is_on_paper.then(|| Decimal::from(args.cash)),
             strategy_file: Some(file_of(&args.strategy)?),
             strategy_init_kwargs: Some(strategy::parameters(&args.params).into_iter().collect()),
-            strategy_id: None,
-            multiplier: None,
-            execution: Some(on_the_wire(&args.execution, args.lot, args.ticks)),
-            max_qty: Some(limits.max_qty),
-            max_notional_jpy: Some(limits.max_notional.unwrap_or_else(|| twice(args.cash))),
-            paper: Some(true),
-            max_orders_per_minute: limits.max_orders_per_minute,
-            max_open_orders: limits.max_open_orders,
-            max_daily_loss_jpy: limits.max_daily_loss,
-            max_position_qty: limits.max_position,
+            execution: is_on_paper.then(|| on_the_wire(&args.execution, args.lot, args.ticks)),
+            paper: is_on_paper.then_some(true),
+            ..limits
         };
         Ok(Self { strategy_id, config })
     }
@@ -185,6 +184,9 @@ impl Attendant for Waiting<'_> {
 
 fn start_and_follow(args: &LiveRunArgs) -> Result<Ending> {
     let wanted = Wanted::of(args)?;
+    if args.real {
+        real::check_who_asks(args)?;
+    }
     let interrupt = Interrupt::listen()?;
     let closed = HangUp::listen()?;
     let folders = Folders::of(&args.attach, args.engine.cache_dir.as_deref())?;
@@ -252,14 +254,24 @@ impl Follower<'_> {
         if !desk.client.ready().dialects.contains_key(VENUE) {
             anyhow::bail!("the engine has no venue {VENUE}, which brings the market data");
         }
+        if self.args.real {
+            real::check_place(desk, self.args)?;
+        }
         if let Some(answer) = self.make_ready(desk)? {
             return Ok(Outcome::over(order::ended(desk, answer, |_| String::new())?));
+        }
+        if self.args.real
+            && let Some(ending) = self.make_real(desk)?
+        {
+            return Ok(Outcome::over(ending));
         }
         let request_id = desk.client.request_id()?;
         let Wanted { strategy_id, config } = self.wanted.clone();
         let start = StartEngine { request_id, engine: EngineKind::Live, strategy_id, config };
         // Ctrl-C counts from the start on: a run that has begun has to be stopped.
-        let answer = desk.ask(&Command::StartEngine(Box::new(start)), |event, is_ours| {
+        let time = if self.args.real { real::START_TIME } else { ANSWER_TIME };
+        let start = Command::StartEngine(Box::new(start));
+        let answer = desk.ask_within(time, &mut Nobody, &start, |event, is_ours| {
             is_ours && matches!(event, Event::EngineStarted(_))
         })?;
         let Answer::Done(received) = answer else { return refused(desk, answer) };
@@ -270,32 +282,57 @@ impl Follower<'_> {
             Format::Json => println!("{}", received.text),
             Format::Table => print!("{}", self.begin(started)),
         }
-        let told = Told::new(&started.strategy_id, &started.run_id);
+        let told = Told::new(&started.strategy_id, &started.run_id, self.args.real);
         let notes = self.folders.of_run(&started.run_id).map(Notes::of);
         self.follow(desk, told, notes.filter(|_| desk.format == Format::Table))
     }
 
-    /// Logs in at the gateway where that is needed. None: its market data come.
+    /// Logs in at the desk's venue where that is needed. None: it can be used.
     fn make_ready(&self, desk: &mut Desk) -> Result<Option<Answer>> {
+        let venue = desk.venue;
         let mut waiting = Waiting(self.interrupt);
-        let Some(state) = desk.venue_state(&mut waiting)? else {
+        let Some(told) = desk.venue_state(&mut waiting)? else {
             return Ok(Some(Answer::Interrupted));
         };
-        let why = match state {
+        let why = match told.state {
             VenueLifecycle::Ready => return Ok(None),
-            VenueLifecycle::TokenExpired => "the gateway has ended the session",
+            VenueLifecycle::TokenExpired => "the session has been ended there",
             VenueLifecycle::AppDown => "the gateway cannot be reached; start its program",
             VenueLifecycle::Disconnected | VenueLifecycle::LoggingIn => "",
         };
         if !why.is_empty() && !self.args.login {
-            let text = format!("{VENUE}: {why}, and give --login to log in again");
+            let text = format!("{venue}: {why}, and give --login to log in again");
             return Ok(Some(Answer::NotReady(text)));
         }
-        eprintln!("logging in at {VENUE}; the engine may ask for the password");
+        eprintln!("logging in at {venue}; the engine may ask for the password");
         Ok(match desk.login(&mut waiting)? {
             Answer::Done(_) => None,
             other => Some(other),
         })
+    }
+
+    /// Logs in at the broker too, shows what is about to start, and asks whether it is meant. None: it is.
+    fn make_real(&self, desk: &mut Desk) -> Result<Option<Ending>> {
+        desk.venue = order::VENUE;
+        let answer = self.make_ready(desk)?;
+        let held = match answer {
+            Some(answer) => return order::ended(desk, answer, |_| String::new()).map(Some),
+            None => holdings::ask(desk)?,
+        };
+        let held = match held {
+            Ok(held) => holdings::of_strategy(held, &self.wanted.strategy_id),
+            Err(answer) => return order::ended(desk, answer, |_| String::new()).map(Some),
+        };
+        eprint!("{}", real::summary(desk, self.args, &self.wanted, &held));
+        if !self.args.yes && !real::is_meant(&self.wanted.strategy_id)? {
+            eprintln!("nothing was started");
+            return Ok(Some(Ending::Problems));
+        }
+        if let Some(answer) = real::give_password(desk)? {
+            return order::ended(desk, answer, |_| String::new()).map(Some);
+        }
+        desk.venue = VENUE;
+        Ok(None)
     }
 
     /// What a person sees first.
@@ -305,11 +342,20 @@ impl Follower<'_> {
             ("run", started.run_id.to_string()),
             ("strategy", format!("{} ({})", started.strategy_id, self.args.strategy)),
             ("instruments", ids.join(", ")),
-            ("account", format!("{}: on paper, no order goes to a broker", started.account_id)),
-            ("cash", format!("{} yen", grouped(&self.args.cash.to_string()))),
-            ("at most", self.wanted.limits_in_words()),
-            ("execution", in_words(&self.args.execution.model())),
         ];
+        let at_most = ("at most", self.wanted.limits_in_words());
+        if self.args.real {
+            rows.push(("account", format!("{}: orders go to web_broker", started.account_id)));
+            rows.push(at_most);
+        } else {
+            let account = format!("{}: on paper, no order goes to a broker", started.account_id);
+            rows.extend([
+                ("account", account),
+                ("cash", format!("{} yen", grouped(&self.args.cash.to_string()))),
+                at_most,
+                ("execution", in_words(&self.args.execution.model())),
+            ]);
+        }
         if let Some(folder) = self.folders.of_run(&started.run_id) {
             rows.push(("folder", folder.display().to_string()));
         }
@@ -325,7 +371,7 @@ impl Follower<'_> {
         let mut looked = Stopwatch::start();
         let mut clients = 1;
         let mut stopping: Option<(String, Stopwatch)> = None;
-        let mut state = State::new();
+        let mut state = State::new(self.args.real);
         loop {
             if self.closed.is_told() || output::is_over() {
                 eprintln!("the strategy goes on; `kumiki live stop` stops it");
@@ -344,7 +390,7 @@ impl Follower<'_> {
                     continue;
                 }
                 Some((_, since)) if since.elapsed() > ANSWER_TIME => {
-                    output::failure(&no_answer());
+                    output::failure(NO_ANSWER);
                     return Ok(Outcome { ending: Ending::Unknown, goes_on: true, clients });
                 }
                 _ => {}
@@ -354,18 +400,19 @@ impl Follower<'_> {
             }
             if let Some(notes) = notes.as_mut().filter(|_| looked.elapsed() >= NOTES_EVERY) {
                 looked = Stopwatch::start();
-                notes.next().iter().for_each(|note| println!("warning: {note}"));
+                notes.next().iter().for_each(|note| println!("warning: {}", on_one_line(note)));
             }
             let Some(received) = desk.client.next(LOOK)? else { continue };
             match &received.event {
                 Event::ClientConnected(connected) => clients = connected.count,
                 Event::Session(session) if state.is_answer(&session.request_id) => {
+                    told.carry_in(&session.positions);
                     if let Some(line) = told.state(session) {
                         println!("{line}");
                     }
                 }
                 Event::Error(error) if is_of(&stopping, error.request_id.as_deref()) => {
-                    output::failure(&format!("{}: {}", error.code, error.message));
+                    output::failure(&on_one_line(&format!("{}: {}", error.code, error.message)));
                 }
                 event if told.is_ours(event) => {
                     state.has_filled |= matches!(event, Event::OrderFilled(_));
@@ -379,7 +426,9 @@ impl Follower<'_> {
                         if desk.format == Format::Table {
                             print!("{}", told::end(stopped, Some(&told)));
                         }
-                        return Ok(Outcome { clients, ..Outcome::over(how_it_ended(stopped)) });
+                        let ending = how_it_ended(stopped, told.leaves_orders());
+                        let goes_on = ending == Ending::OrdersWorking;
+                        return Ok(Outcome { ending, goes_on, clients });
                     }
                 }
                 _ => {}
@@ -393,16 +442,18 @@ struct State {
     asked: Option<String>,
     since: Stopwatch,
     has_filled: bool,
+    is_due: bool,
 }
 
 impl State {
-    fn new() -> Self {
-        Self { asked: None, since: Stopwatch::start(), has_filled: false }
+    /// At once where a run may have taken over a position.
+    fn new(is_due: bool) -> Self {
+        Self { asked: None, since: Stopwatch::start(), has_filled: false, is_due }
     }
 
     fn ask_if_due(&mut self, desk: &mut Desk) -> Result<()> {
         let wait = if self.has_filled { STATE_AFTER_FILL } else { STATE_EVERY };
-        if self.since.elapsed() < wait {
+        if !std::mem::take(&mut self.is_due) && self.since.elapsed() < wait {
             return Ok(());
         }
         let request_id = desk.client.request_id()?;
@@ -431,29 +482,27 @@ fn ask_to_stop(desk: &mut Desk, strategy_id: &str) -> Result<String> {
 }
 
 /// What is told where no answer came in time.
-fn no_answer() -> String {
-    format!(
-        "no answer within {} s; `kumiki live status` shows whether the strategy runs",
-        ANSWER_TIME.as_secs()
-    )
-}
+const NO_ANSWER: &str =
+    "no answer came in time; `kumiki live status` shows whether the strategy runs";
 
-/// How the command ends by the end of a run; a fault is told.
-fn how_it_ended(stopped: &EngineStopped<'_>) -> Ending {
-    match (stopped.status, &stopped.fault) {
+/// How the command ends by the end of a run; a fault is told. Orders that the run leaves come first (specification 4,
+/// P127).
+fn how_it_ended(stopped: &EngineStopped<'_>, leaves_orders: bool) -> Ending {
+    let ending = match (stopped.status, &stopped.fault) {
         (RunEnd::Fault, Some(fault)) => {
-            output::failure(&format!("{}: {}", fault.code, fault.message));
+            output::failure(&on_one_line(&format!("{}: {}", fault.code, fault.message)));
             Ending::StrategyFailed
         }
         (RunEnd::Fault, None) => Ending::StrategyFailed,
         (RunEnd::Completed | RunEnd::Stopped, _) => Ending::Done,
-    }
+    };
+    if leaves_orders { Ending::OrdersWorking } else { ending }
 }
 
 /// A start that did not become a run.
 fn refused(desk: &mut Desk, answer: Answer) -> Result<Outcome> {
     if let Answer::Unknown(None) = answer {
-        output::failure(&no_answer());
+        output::failure(NO_ANSWER);
         return Ok(Outcome { ending: Ending::Unknown, goes_on: true, clients: 1 });
     }
     let is_of_strategy = matches!(
@@ -536,7 +585,7 @@ fn stop(args: &LiveStopArgs) -> Result<Ending> {
     let ending = match (session.state, session.strategy_id, session.run_id) {
         (SessionState::Running | SessionState::Stopping, Some(strategy), Some(run)) => {
             let is_running = session.state == SessionState::Running;
-            stop_run(&mut desk, &strategy, &run, is_running, &interrupt)?
+            stop_run(&mut desk, (&strategy, &run), is_running, &interrupt)?
         }
         _ if args.engine => Ending::Done,
         _ => {
@@ -545,8 +594,12 @@ fn stop(args: &LiveStopArgs) -> Result<Ending> {
         }
     };
     // What did not end is not ended by force: the engine would cancel nothing more.
-    if args.engine && matches!(ending, Ending::Done | Ending::StrategyFailed) {
-        end_engine(&mut desk)?;
+    match ending {
+        Ending::Done | Ending::StrategyFailed if args.engine => end_engine(&mut desk)?,
+        Ending::OrdersWorking if args.engine => eprintln!(
+            "the engine goes on, because orders work; cancel them, or end it with the same command"
+        ),
+        _ => {}
     }
     Ok(ending)
 }
@@ -554,8 +607,7 @@ fn stop(args: &LiveStopArgs) -> Result<Ending> {
 /// Stops a run, or waits for the end of one that is ending.
 fn stop_run(
     desk: &mut Desk,
-    strategy_id: &str,
-    run_id: &str,
+    (strategy_id, run_id): (&str, &str),
     is_running: bool,
     interrupt: &Interrupt,
 ) -> Result<Ending> {
@@ -565,8 +617,9 @@ fn stop_run(
         // Somebody has asked already.
         false => Command::GetSession(GetSession { request_id }),
     };
+    let mut watching = real::Watching::new(interrupt, strategy_id);
     let answer = desk.ask_before(
-        &mut Waiting(interrupt),
+        &mut watching,
         &command,
         |event, _| matches!(event, Event::EngineStopped(stopped) if stopped.run_id == run_id),
     )?;
@@ -576,7 +629,7 @@ fn stop_run(
         Format::Json => println!("{}", received.text),
         Format::Table => print!("{}", told::end(stopped, None).trim_start()),
     }
-    Ok(how_it_ended(stopped))
+    Ok(how_it_ended(stopped, watching.leaves_orders()))
 }
 
 #[cfg(test)]
@@ -655,6 +708,45 @@ mod tests {
         assert_eq!(named.strategy_id, "my.own");
     }
 
+    /// P123: the limits that hold a bad strategy back are always sent; P83: and nothing of the simulated exchange.
+    #[test]
+    fn p83_p123_a_run_with_real_orders_says_its_limits() {
+        let line = "dir/mine.wasm --instrument 7203.TSE --real --max-qty 200 --max-notional 600000";
+        let Wanted { strategy_id, config } = wanted(line).unwrap();
+        assert_eq!(strategy_id, "mine", "P126: by its file");
+        let mut told = serde_json::to_value(&config).unwrap();
+        told.as_object_mut().unwrap().remove("strategy_file");
+        assert_eq!(
+            told,
+            json!({
+                "instrument_id": "7203.TSE",
+                "instrument_ids": ["7203.TSE"],
+                "granularity": "Trade",
+                "strategy_init_kwargs": {},
+                "max_qty": 200,
+                "max_notional_jpy": 600_000,
+                "max_orders_per_minute": 30,
+                "max_open_orders": 10,
+                "max_position_qty": 200,
+            })
+        );
+        let told = wanted(&format!(
+            "{line} --max-position 500 --max-open-orders 2 --max-orders-per-minute 3 --max-daily-loss 9000"
+        ));
+        let config = told.unwrap().config;
+        assert_eq!((config.max_position_qty, config.max_open_orders), (Some(500), Some(2)));
+        assert_eq!(
+            (config.max_orders_per_minute, config.max_daily_loss_jpy),
+            (Some(3), Some(9_000))
+        );
+        for missing in ["--max-qty 200", "--max-notional 600000"] {
+            let error = wanted(&line.replace(missing, "")).unwrap_err();
+            assert!(crate::is_wrong_arguments(&error), "{error}");
+            let flag = missing.split(' ').next().unwrap();
+            assert!(error.to_string().contains(&format!("--real needs {flag}")), "{error}");
+        }
+    }
+
     #[test]
     fn what_cannot_run_is_a_wrong_argument() {
         let five = "1301 1332 1333 1375 1376".replace(' ', ".TSE --instrument ");
@@ -705,7 +797,7 @@ mod tests {
     }
 
     #[test]
-    fn p87_the_exit_code_is_that_of_the_runs_end() {
+    fn p87_p127_the_exit_code_is_that_of_the_runs_end() {
         let stopped = |status, fault| EngineStopped {
             request_id: None,
             strategy_id: "s".into(),
@@ -717,7 +809,11 @@ mod tests {
             rows_done: 0,
             ts_event_ms: 0,
         };
-        assert_eq!(how_it_ended(&stopped(RunEnd::Stopped, None)), Ending::Done);
-        assert_eq!(how_it_ended(&stopped(RunEnd::Fault, None)), Ending::StrategyFailed);
+        assert_eq!(how_it_ended(&stopped(RunEnd::Stopped, None), false), Ending::Done);
+        assert_eq!(how_it_ended(&stopped(RunEnd::Fault, None), false), Ending::StrategyFailed);
+        // P127: the orders come first, however the run ended.
+        for status in [RunEnd::Stopped, RunEnd::Fault] {
+            assert_eq!(how_it_ended(&stopped(status, None), true), Ending::OrdersWorking);
+        }
     }
 }

@@ -9,16 +9,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use domain::TsNanos;
+use domain::{Origin, TsNanos};
 use engine::client::{Client, new_order_id};
 use ipc::{
     CancelAllOrders, CancelOrder, Command, EngineMode, Event, GetOrderList, ModifyOrder,
-    OrderListFilter, OrderModifyChange, SubmitOrder, SubmitOrderRequest,
+    OrderListFilter, OrderModifyChange, SettleOrder, SubmitOrder, SubmitOrderRequest,
 };
 
 use crate::args::{
     AttachArgs, ConfirmArgs, Format, Lasting, OrderCancelAllArgs, OrderCancelArgs, OrderCommand,
-    OrderListArgs, OrderModifyArgs, OrderSubmitArgs, WhichArgs,
+    OrderListArgs, OrderModifyArgs, OrderPasswordArgs, OrderSettleArgs, OrderSubmitArgs, WhichArgs,
 };
 use crate::configuration::Configuration;
 use crate::interrupt::Interrupt;
@@ -30,6 +30,11 @@ use asked::{ANSWER_TIME, Answer, Desk, Nobody};
 pub(crate) const VENUE: &str = "web_broker";
 /// How long `watch` waits before it looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(200);
+/// What is asked before an order is sent, and what is told where it is not.
+const SEND_IT: (&str, &str) = ("Send it?", "nothing was sent");
+/// The same before something is written into the log of the orders.
+pub(crate) const WRITE_IT: (&str, &str) =
+    ("Write this into the log of the orders?", "nothing was written");
 /// Nanoseconds from the begin of a day in Japan to its last second.
 const LAST_SECOND: u64 = (24 * 60 * 60 - 1) * 1_000_000_000;
 
@@ -46,6 +51,8 @@ pub(crate) fn run(command: &OrderCommand) -> Result<Ending> {
         OrderCommand::Cancel(cancel) => self::cancel(cancel),
         OrderCommand::CancelAll(all) => cancel_all(all),
         OrderCommand::List(list) => self::list(list),
+        OrderCommand::Settle(settle) => self::settle(settle),
+        OrderCommand::Password(password) => self::password(password),
         OrderCommand::Watch(watch) => {
             let interrupt = Interrupt::listen()?;
             let mut desk = attach(&watch.attach)?;
@@ -61,7 +68,7 @@ pub(crate) fn run(command: &OrderCommand) -> Result<Ending> {
 }
 
 /// The engine that runs, and its web broker.
-fn attach(args: &AttachArgs) -> Result<Desk> {
+pub(crate) fn attach(args: &AttachArgs) -> Result<Desk> {
     attach_to(args, VENUE)
 }
 
@@ -117,7 +124,7 @@ fn submit(args: &OrderSubmitArgs) -> Result<Ending> {
     };
     let mut desk = attach(&args.attach)?;
     let text = format!("{}\nid {}", show::order(&order, args.expire), order.client_order_id);
-    if !is_wanted(&desk, &args.confirm, &text)? {
+    if !is_wanted(&desk, &args.confirm, &text, SEND_IT)? {
         return Ok(Ending::Problems);
     }
     let answer = desk.ask_with_password(
@@ -157,7 +164,7 @@ fn modify(args: &OrderModifyArgs) -> Result<Ending> {
     }
     let mut desk = attach(&args.attach)?;
     let text = show::change(&which(&args.which), &change, args.expire);
-    if !is_wanted(&desk, &args.confirm, &text)? {
+    if !is_wanted(&desk, &args.confirm, &text, SEND_IT)? {
         return Ok(Ending::Problems);
     }
     let answer = desk.ask_with_password(
@@ -178,7 +185,7 @@ fn modify(args: &OrderModifyArgs) -> Result<Ending> {
 fn cancel(args: &OrderCancelArgs) -> Result<Ending> {
     let mut desk = attach(&args.attach)?;
     let text = format!("cancel {}", which(&args.which));
-    if !is_wanted(&desk, &args.confirm, &text)? {
+    if !is_wanted(&desk, &args.confirm, &text, SEND_IT)? {
         return Ok(Ending::Problems);
     }
     let WhichArgs { id, number } = &args.which;
@@ -217,7 +224,7 @@ fn cancel_all(args: &OrderCancelAllArgs) -> Result<Ending> {
     if let Some(side) = side {
         text.push_str(&format!(" that {}", side.as_str()));
     }
-    if !is_wanted(&desk, &args.confirm, &text)? {
+    if !is_wanted(&desk, &args.confirm, &text, SEND_IT)? {
         return Ok(Ending::Problems);
     }
     let answer = desk.ask_with_password(
@@ -274,6 +281,43 @@ fn list(args: &OrderListArgs) -> Result<Ending> {
     ended(&mut desk, answer, |_| String::new())
 }
 
+fn settle(args: &OrderSettleArgs) -> Result<Ending> {
+    let mut desk = attach(&args.attach)?;
+    let OrderSettleArgs { id, found, .. } = args;
+    let (origin, whose) = match args.strategy {
+        true => (Origin::Strategy, "a strategy's order"),
+        false => (Origin::Client, "the order"),
+    };
+    let says = match &found.number {
+        Some(number) => format!("{whose} {id} is at the broker, with the number {number}"),
+        None => format!("{whose} {id} is not at the broker"),
+    };
+    if !is_wanted(&desk, &args.confirm, &says, WRITE_IT)? {
+        return Ok(Ending::Problems);
+    }
+    let command = Command::SettleOrder(SettleOrder {
+        request_id: desk.client.request_id()?,
+        client_order_id: id.clone(),
+        origin,
+        venue_order_id: found.number.clone(),
+    });
+    let answer =
+        desk.ask(&command, |event, is_ours| is_ours && matches!(event, Event::OrderSettled(_)))?;
+    ended(&mut desk, answer, |_| format!("settled: {says}"))
+}
+
+fn password(args: &OrderPasswordArgs) -> Result<Ending> {
+    let mut desk = attach(&args.attach)?;
+    let password = asked::second_password()?;
+    if password.expose().is_empty() {
+        return Err(wrong_arguments(
+            "the second password is empty; type it, or give it as a line of standard input",
+        ));
+    }
+    let answer = desk.set_second_password(&password)?;
+    ended(&mut desk, answer, |_| "the engine holds the second password".to_owned())
+}
+
 /// An order as it was named.
 fn which(args: &WhichArgs) -> String {
     match (&args.id, &args.number) {
@@ -292,7 +336,7 @@ fn end_of_day(date: domain::JstDate) -> Result<u64> {
 }
 
 /// Where the engine's orders go.
-fn place(desk: &Desk) -> String {
+pub(crate) fn place(desk: &Desk) -> String {
     let ready = desk.client.ready();
     match (ready.venue_capabilities.get(VENUE), ready.simulators.get(VENUE)) {
         (Some(venue), _) if venue.is_production => "the real market".to_owned(),
@@ -302,23 +346,28 @@ fn place(desk: &Desk) -> String {
 }
 
 /// Shows what would be done, and asks whether it is to be.
-fn is_wanted(desk: &Desk, confirm: &ConfirmArgs, text: &str) -> Result<bool> {
+pub(crate) fn is_wanted(
+    desk: &Desk,
+    confirm: &ConfirmArgs,
+    text: &str,
+    (question, otherwise): (&str, &str),
+) -> Result<bool> {
     eprintln!("{text}\nat {VENUE}, {}", place(desk));
     if confirm.yes {
         return Ok(true);
     }
     if !stdin().is_terminal() {
         return Err(wrong_arguments(
-            "the command cannot ask without a terminal; give --yes to send without asking",
+            "the command cannot ask without a terminal; give --yes to go on without asking",
         ));
     }
-    eprint!("Send it? [y/N] ");
+    eprint!("{question} [y/N] ");
     stderr().flush()?;
     let mut line = String::new();
     stdin().read_line(&mut line).context("cannot read the answer")?;
     let is_wanted = matches!(line.trim(), "y" | "Y" | "yes");
     if !is_wanted {
-        eprintln!("nothing was sent");
+        eprintln!("{otherwise}");
     }
     Ok(is_wanted)
 }

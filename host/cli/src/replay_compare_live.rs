@@ -3,12 +3,14 @@
 use anyhow::Result;
 use domain::text::on_one_line;
 use live::compare::{
-    COMPARE_FILE, ComparedLive, FirstDifference, ModelCompared, Told, ToldKind, compare,
+    COMPARE_FILE, ComparedLive, FillCounts, FirstDifference, ModelCompared, ReplayCompared, Told,
+    ToldKind, compare,
 };
 use results::output::json;
 
 use crate::Ending;
 use crate::args::{CompareLiveArgs, Format};
+use crate::replay_journal::NOT_ENDED;
 use crate::terminal::{columns, grouped};
 use crate::{output, paths};
 
@@ -33,13 +35,14 @@ pub(crate) fn run(args: &CompareLiveArgs) -> Result<Ending> {
     if args.format == Format::Table {
         println!("page: {}", page.display());
     }
-    Ok(if found.identical { Ending::Done } else { Ending::Different })
+    // Fill models are measured, and say nothing of the run.
+    Ok(if found.identical == Some(false) { Ending::Different } else { Ending::Done })
 }
 
 fn print_table(found: &ComparedLive) -> Result<()> {
     let component = on_one_line(&found.component);
-    for one in &found.models {
-        let ModelCompared { model, orders, signals, fills, .. } = one;
+    for one in &found.replays {
+        let ReplayCompared { model, orders, signals, fills, .. } = one;
         match &one.first_difference {
             None => println!(
                 "the same as the run: {}, {} and {} of `{component}` ({model})",
@@ -54,36 +57,79 @@ fn print_table(found: &ComparedLive) -> Result<()> {
             }
         }
     }
-    if !found.identical {
-        print!("\n{}", columns(&numbers(&found.models)));
+    if found.identical == Some(false) {
+        println!("\nThe strategy again in the simulated exchange:\n");
+        print!("{}", columns(&numbers_of_replays(&found.replays)));
+    }
+    if !found.models.is_empty() {
+        println!("\nThe orders of the run, executed again one by one:\n");
+        print!("{}", columns(&numbers_of_models(&found.models)));
     }
     if found.torn {
-        println!("a crash has cut off the end of the journal; the rest was compared");
+        println!("the end of the journal is cut off; the rest was compared");
+    }
+    if !found.ended {
+        println!("{NOT_ENDED}");
     }
     Ok(())
 }
 
-/// The numbers of the models side by side.
-fn numbers(models: &[ModelCompared]) -> Vec<Vec<String>> {
-    let line = |name: &str, value: &dyn Fn(&ModelCompared) -> String| {
-        std::iter::once(name.to_owned()).chain(models.iter().map(value)).collect()
+/// Numbers side by side: a column for each.
+fn numbers_of<T>(
+    all: &[T],
+    (model, fills): (fn(&T) -> &str, fn(&T) -> &FillCounts),
+    more: Vec<Vec<String>>,
+) -> Vec<Vec<String>> {
+    let line = |name: &str, value: &dyn Fn(&FillCounts) -> String| {
+        std::iter::once(name.to_owned()).chain(all.iter().map(|one| value(fills(one)))).collect()
     };
-    let shown = |number: u64| grouped(&number.to_string());
-    let both = |recorded: u64, simulated: u64| {
-        format!("{} in the run, {} simulated", shown(recorded), shown(simulated))
-    };
+    let head = std::iter::once(String::new()).chain(all.iter().map(|one| model(one).to_owned()));
     let pieces =
         |fills: u64, shares: u64| format!("{} of {}", shown(fills), count(shares, "share"));
-    vec![
-        line("", &|one| one.model.clone()),
-        line("orders", &|one| both(one.orders.recorded, one.orders.simulated)),
-        line("signals", &|one| both(one.signals.recorded, one.signals.simulated)),
-        line("fills", &|one| both(one.fills.recorded, one.fills.simulated)),
-        line("shares filled in both", &|one| shown(one.fills.shares_matched)),
-        line("missed fills", &|one| pieces(one.fills.missed, one.fills.shares_missed)),
-        line("extra fills", &|one| pieces(one.fills.extra, one.fills.shares_extra)),
-        line("cost, simulated", &|one| format!("{} yen", grouped(&one.fills.slippage.to_string()))),
-    ]
+    let of_fills = [
+        line("fills", &|fills| both(fills.recorded, fills.simulated)),
+        line("shares filled in both", &|fills| shown(fills.shares_matched)),
+        line("missed fills", &|fills| pieces(fills.missed, fills.shares_missed)),
+        line("extra fills", &|fills| pieces(fills.extra, fills.shares_extra)),
+        line("cost, simulated", &|fills| format!("{} yen", grouped(&fills.slippage.to_string()))),
+        line("later by", &|fills| {
+            fills
+                .later_ms
+                .map_or("-".to_owned(), |later| format!("{} ms", grouped(&later.to_string())))
+        }),
+    ];
+    std::iter::once(head.collect()).chain(more).chain(of_fills).collect()
+}
+
+fn numbers_of_replays(replays: &[ReplayCompared]) -> Vec<Vec<String>> {
+    let line = |name: &str, value: fn(&ReplayCompared) -> String| {
+        std::iter::once(name.to_owned()).chain(replays.iter().map(value)).collect()
+    };
+    let more = vec![
+        line("orders", |one| both(one.orders.recorded, one.orders.simulated)),
+        line("signals", |one| both(one.signals.recorded, one.signals.simulated)),
+    ];
+    numbers_of(replays, (|one| &one.model, |one| &one.fills), more)
+}
+
+fn numbers_of_models(models: &[ModelCompared]) -> Vec<Vec<String>> {
+    let line = |name: &str, value: fn(&ModelCompared) -> String| {
+        std::iter::once(name.to_owned()).chain(models.iter().map(value)).collect()
+    };
+    let more = vec![
+        line("orders executed again", |one| shown(one.orders)),
+        line("rejected by the model", |one| shown(one.rejected)),
+        line("refused in the run, left out", |one| shown(one.left_out)),
+    ];
+    numbers_of(models, (|one| &one.model, |one| &one.fills), more)
+}
+
+fn shown(number: u64) -> String {
+    grouped(&number.to_string())
+}
+
+fn both(recorded: u64, simulated: u64) -> String {
+    format!("{} in the run, {} simulated", shown(recorded), shown(simulated))
 }
 
 /// A number of things.

@@ -1,12 +1,16 @@
 //! `kumiki replay journal`: make the decisions of a live run again and say whether the same came out.
 
 use anyhow::Result;
-use live::journal::{Difference, Output, Reproduced, read, reproduce};
+use live::journal::{Difference, Output, Reproduced, reproduce};
 use results::output::json;
 
 use crate::Ending;
 use crate::args::{Format, JournalArgs};
 use crate::{output, paths};
+
+/// What is said of a journal without an end.
+pub(crate) const NOT_ENDED: &str =
+    "the run has not ended: it still runs, or it was killed; what its journal has so far was used";
 
 /// Runs the command.
 pub(crate) fn run(args: &JournalArgs) -> Result<Ending> {
@@ -20,18 +24,26 @@ pub(crate) fn run(args: &JournalArgs) -> Result<Ending> {
         Err(error) => return Err(error.into()),
     };
     match args.format {
-        Format::Table => print_table(args, &found)?,
+        Format::Table => print_table(&found)?,
         Format::Json => print!("{}", json::text(&serde_json::to_value(&found)?)),
+    }
+    // A single file may be one of several.
+    if !found.has_end && args.path.is_dir() {
+        match args.format {
+            Format::Table => println!("{NOT_ENDED}"),
+            Format::Json => eprintln!("{NOT_ENDED}"),
+        }
     }
     Ok(if found.identical { Ending::Done } else { Ending::Different })
 }
 
-fn print_table(args: &JournalArgs, found: &Reproduced) -> Result<()> {
-    let component = match &args.component {
-        Some(file) => file.display().to_string(),
-        None => read(&args.path)?.header().component.clone(),
+fn print_table(found: &Reproduced) -> Result<()> {
+    let Reproduced { outputs, first_difference, torn, component, .. } = found;
+    let Some(component) = component else {
+        println!("the run was killed before its journal had a line; there is nothing to compare");
+        return Ok(());
     };
-    let Reproduced { outputs, first_difference, torn, .. } = found;
+    let component = domain::text::on_one_line(component);
     match first_difference {
         None => println!("identical: {outputs} outputs of `{component}` came out again"),
         Some(Difference { index, recorded, reproduced }) => {
@@ -41,7 +53,7 @@ fn print_table(args: &JournalArgs, found: &Reproduced) -> Result<()> {
         }
     }
     if *torn {
-        println!("a crash has cut off the end of the journal; the last line was left out");
+        println!("the end of the journal is cut off; the last line was left out");
     }
     Ok(())
 }

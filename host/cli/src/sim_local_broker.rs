@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use domain::{Price, Quantity, TickTable};
 use sim::local_broker::{Config, Issue, SecretString, Server, ServerError, Source};
 
-use crate::args::{LocalBrokerArgs, Traded};
+use crate::args::{FeedArgs, LocalBrokerArgs, Traded};
 use crate::sim::{End, dates};
 use crate::{Ending, paths, wrong_arguments};
 
@@ -24,17 +24,22 @@ pub(crate) fn run(args: &LocalBrokerArgs) -> Result<Ending> {
 }
 
 fn start(args: &LocalBrokerArgs) -> Result<Server> {
-    Server::start(config(args)?).map_err(|error| match error {
+    Server::start(config(args)?).map_err(not_started)
+}
+
+/// Why a gateway does not start, as an error of the command.
+pub(crate) fn not_started(error: ServerError) -> anyhow::Error {
+    match error {
         ServerError::Config(why) => wrong_arguments(why),
         // It knows itself whether the arguments are wrong.
         ServerError::Data(error) => anyhow::Error::from(*error),
         other => anyhow::Error::from(other),
-    })
+    }
 }
 
 fn config(args: &LocalBrokerArgs) -> Result<Config> {
     let usual = Config::default();
-    let has_data = args.data.is_some();
+    let has_data = args.feed.data.is_some();
     let issues = if args.instruments.is_empty() {
         let count = if has_data { 1 } else { usual.issues.len() };
         usual.issues[..count].to_vec()
@@ -48,11 +53,11 @@ fn config(args: &LocalBrokerArgs) -> Result<Config> {
         password: SecretString::from(args.password.clone()),
         any_symbol: args.instruments.is_empty() && !has_data,
         issues,
-        source: source(args)?,
-        speed: args.speed,
-        begins: args.market_begins,
-        holds_each_day: args.hold_each_day,
-        first_day: args.first_day,
+        source: source(&args.feed)?,
+        speed: args.feed.speed,
+        begins: args.feed.market_begins,
+        holds_each_day: args.feed.hold_each_day,
+        first_day: args.feed.first_day,
         board_only_permille: args.board_only,
         quote_names: args.quote_names,
         registered: args.registered.clone(),
@@ -64,7 +69,8 @@ fn config(args: &LocalBrokerArgs) -> Result<Config> {
     })
 }
 
-fn source(args: &LocalBrokerArgs) -> Result<Source> {
+/// Where the trades of a market come from.
+pub(crate) fn source(args: &FeedArgs) -> Result<Source> {
     if let Some(folder) = &args.data {
         let cache = args.cache_dir.clone().or_else(paths::system_cache);
         let (start, end) = dates(args.date, args.from, args.to)?;

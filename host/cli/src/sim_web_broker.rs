@@ -9,7 +9,7 @@ use keys::PRIVATE_KEY_BYTES_MAX;
 use secrecy::ExposeSecret as _;
 use sim::web_broker::{Config, Form, Issue, MarketData, SecretString, Server, new_private_key};
 
-use crate::args::{TaxAccount, WebBrokerArgs};
+use crate::args::{TaxAccount, Traded, WebBrokerArgs};
 use crate::sim::{End, dates};
 use crate::{Ending, paths, wrong_arguments};
 
@@ -34,7 +34,7 @@ fn config(args: &WebBrokerArgs) -> Result<Config> {
         port: args.port,
         form: args.dialect,
         auth_id: SecretString::from(args.auth_id.clone()),
-        private_key: private_key(args)?,
+        private_key: private_key(args.private_key.as_deref(), args.dialect)?,
         user: args.user.clone(),
         password: SecretString::from(args.password.clone()),
         second_password: SecretString::from(args.second_password.clone()),
@@ -46,7 +46,7 @@ fn config(args: &WebBrokerArgs) -> Result<Config> {
         cash: args.cash,
         margin_capacity: args.margin,
         holdings: args.holdings.clone(),
-        issues: issues(args, &usual.issues)?,
+        issues: issues(&args.instruments, args.data.is_some(), &usual.issues)?,
         data,
         business_day: args.business_day,
         keep_alive: args.keep_alive,
@@ -56,10 +56,10 @@ fn config(args: &WebBrokerArgs) -> Result<Config> {
 }
 
 /// The key of the login: that of the file, which is made where there is none.
-fn private_key(args: &WebBrokerArgs) -> Result<Option<SecretString>> {
-    let path = match &args.private_key {
+pub(crate) fn private_key(path: Option<&Path>, form: Form) -> Result<Option<SecretString>> {
+    let path = match path {
         Some(path) => path,
-        None if args.dialect == Form::V4r10 => {
+        None if form == Form::V4r10 => {
             let text = "web-broker-v4r10 logs in with a key: give its file with --private-key FILE";
             return Err(wrong_arguments(text.to_owned()));
         }
@@ -93,13 +93,12 @@ fn data(args: &WebBrokerArgs, folder: &Path) -> Result<MarketData> {
 }
 
 /// The issues asked for: of those that are usual the rest is known.
-fn issues(args: &WebBrokerArgs, usual: &[Issue]) -> Result<Vec<Issue>> {
-    let has_data = args.data.is_some();
-    if args.instruments.is_empty() {
+pub(crate) fn issues(asked: &[Traded], has_data: bool, usual: &[Issue]) -> Result<Vec<Issue>> {
+    if asked.is_empty() {
         let count = if has_data { 1 } else { usual.len() };
         return Ok(usual[..count].to_vec());
     }
-    let issue = |traded: &crate::args::Traded| {
+    let issue = |traded: &Traded| {
         let known = usual.iter().find(|issue| issue.symbol == traded.symbol);
         if has_data && traded.base.is_some() {
             let text = format!("{}: prices come from --data; leave =PRICE out", traded.symbol);
@@ -118,5 +117,5 @@ fn issues(args: &WebBrokerArgs, usual: &[Issue]) -> Result<Vec<Issue>> {
         issue.base = base;
         Ok(issue)
     };
-    args.instruments.iter().map(issue).collect()
+    asked.iter().map(issue).collect()
 }

@@ -132,9 +132,14 @@ impl From<Align> for CellAlignment {
 }
 
 /// Cells of one line each: a line end or a control character would tear the table.
-fn one_line(cells: &[String]) -> Row {
+fn clean(cells: &[String]) -> Row {
     let clean = |cell: &String| on_one_line(cell).into_owned();
-    let mut row = Row::from(cells.iter().map(clean).collect::<Vec<String>>());
+    Row::from(cells.iter().map(clean).collect::<Vec<String>>())
+}
+
+/// The same, cut off where the column is narrower.
+fn one_line(cells: &[String]) -> Row {
+    let mut row = clean(cells);
     row.max_height(1);
     row
 }
@@ -143,7 +148,7 @@ fn one_line(cells: &[String]) -> Row {
 /// told. An empty row is an empty line.
 pub(crate) fn plain(rows: impl Iterator<Item = Vec<String>>, others: Align) -> String {
     let mut table = comfy_table::Table::new();
-    table.load_style(NOTHING).add_rows(rows);
+    table.load_style(NOTHING).add_rows(rows.map(|cells| clean(&cells)));
     for (index, style) in table.column_iter_mut().enumerate() {
         let align = if index == 0 { Align::Left } else { others };
         style.set_padding((2, 0)).set_cell_alignment(align.into());

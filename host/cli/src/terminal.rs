@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn pairs_are_aligned() {
-        let rows = [("a", "1".to_owned()), ("long", "2".to_owned())];
-        assert_eq!(pairs(&rows), "  a     1\n  long  2\n");
+        let rows = [("a", "1".to_owned()), ("long", "2\n  forged  3".to_owned())];
+        assert_eq!(pairs(&rows), "  a     1\n  long  2\\u000a  forged  3\n");
     }
 }

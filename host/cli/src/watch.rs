@@ -296,7 +296,8 @@ fn standing(
     attendant: &mut impl Attendant,
     login: bool,
 ) -> Result<Option<VenueLifecycle>> {
-    let Some(state) = desk.venue_state(attendant)? else { return Ok(None) };
+    let Some(told) = desk.venue_state(attendant)? else { return Ok(None) };
+    let state = told.state;
     match state {
         VenueLifecycle::Ready => Ok(Some(state)),
         _ if login => {
@@ -481,6 +482,7 @@ mod tests {
             push: push.map(Into::into),
             code: code.map(Into::into),
             since_ms: 1,
+            second_password_held: None,
         })
     }
 

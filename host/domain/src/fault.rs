@@ -127,6 +127,10 @@ pub enum FaultKind {
     /// What it did cannot be kept, so it does no more (specification 4, P112).
     #[error("JOURNAL: {0}")]
     Journal(String),
+    /// The host has halted its trading with real orders: `POSITION_FILE: ...`, `POSITION_MISMATCH: ...` or
+    /// `ORDER_CAME_BACK: ...` (specification 4, P107, P121, P128).
+    #[error("{0}")]
+    Halt(String),
     /// Its init refused the configuration; the text is its own.
     #[error("refused its configuration: {}", of_guest(.0))]
     Refused(String),

@@ -1,9 +1,9 @@
-//! A client's command, decoded once into a command of the one that takes it: the session, a venue, or the
-//! order desk's password.
+//! A client's command, decoded once into a command of the one that takes it: the session, a venue, the order desk's
+//! password, or what the desk knows of strategies.
 
 use ipc::{
-    CancelAllOrders, CancelOrder, Command, LoadReplayData, ModifyOrder, Multiplier,
-    OrderListFilter, StartEngine, SubmitOrder,
+    AdjustStrategyPosition, CancelAllOrders, CancelOrder, Command, LoadReplayData, ModifyOrder,
+    Multiplier, OrderListFilter, SettleOrder, StartEngine, SubmitOrder,
 };
 
 /// A command, by who takes it.
@@ -13,6 +13,7 @@ pub(crate) enum ClientCommand {
     /// For the venue that it names; only [`AccountCommand::VenueState`] may name none.
     Venue(VenueCommand),
     Password(PasswordCommand),
+    Strategies(StrategiesCommand),
 }
 
 /// For the connection, the process and the replay.
@@ -72,6 +73,14 @@ pub(crate) enum PasswordCommand {
     Forget,
 }
 
+/// About what strategies hold at the web broker, and about orders whose answer was lost.
+#[derive(Debug)]
+pub(crate) enum StrategiesCommand {
+    Settle(SettleOrder),
+    Positions,
+    Adjust(AdjustStrategyPosition),
+}
+
 impl From<Command> for ClientCommand {
     fn from(command: Command) -> Self {
         use VenueCommand::{Account, Market, Order};
@@ -88,6 +97,11 @@ impl From<Command> for ClientCommand {
             }
             Command::SetSecondPassword(set) => Self::Password(PasswordCommand::Set(set.value)),
             Command::ForgetSecondPassword(_) => Self::Password(PasswordCommand::Forget),
+            Command::SettleOrder(settle) => Self::Strategies(StrategiesCommand::Settle(settle)),
+            Command::GetStrategyPositions(_) => Self::Strategies(StrategiesCommand::Positions),
+            Command::AdjustStrategyPosition(adjust) => {
+                Self::Strategies(StrategiesCommand::Adjust(adjust))
+            }
             Command::SubmitOrder(order) => Self::Venue(Order(OrderInstruction::Submit(order))),
             Command::ModifyOrder(order) => Self::Venue(Order(OrderInstruction::Modify(order))),
             Command::CancelOrder(order) => Self::Venue(Order(OrderInstruction::Cancel(order))),

@@ -55,7 +55,7 @@ fn wrong_field(op: &str, text: &str) -> Option<String> {
         Hello Ping SetSecondPassword ForgetSecondPassword SubmitOrder ModifyOrder CancelOrder
         CancelAllOrders GetOrderList LoadReplayData StartEngine StopEngine SetReplaySpeed GetSession
         Subscribe Unsubscribe GetBoard EvictLru RequestVenueLogin GetVenueState GetBuyingPower
-        GetPositions Shutdown
+        GetPositions Shutdown SettleOrder GetStrategyPositions AdjustStrategyPosition
     );
     let mut command: Value = serde_json::from_str(text).ok()?;
     command.as_object_mut()?.remove("op");
@@ -167,6 +167,38 @@ mod tests {
         assert!(
             refused(&ping(&nested(40)))["message"].as_str().unwrap().contains("deeper than 32")
         );
+    }
+
+    /// P124, P125: what is wrong in a person's decision names its field, and no order is rejected by it.
+    #[test]
+    fn p124_p125_a_wrong_decision_is_an_error_that_names_the_field() {
+        let settle = |fields: &str| {
+            refused(&format!(
+                r#"{{"op":"SettleOrder","request_id":"r","client_order_id":"c"{fields}}}"#
+            ))
+        };
+        let adjust = |quantity: &str, price: &str| {
+            refused(&format!(
+                r#"{{"op":"AdjustStrategyPosition","request_id":"r","strategy_id":"s","instrument_id":"7203.TSE",
+                    "quantity":{quantity},"average_price":{price},"why":"split"}}"#
+            ))
+        };
+        for (refused, field) in [
+            (settle(r#","origin":"strategy""#), "VENUE_ORDER_ID: "),
+            (settle(r#","origin":"machine","venue_order_id":null"#), "ORIGIN: "),
+            (settle(r#","venue_order_id":null"#), "ORIGIN: "),
+            (settle(r#","origin":"person","venue_order_id":12345"#), "VENUE_ORDER_ID: "),
+            (adjust("100", "\"2650\""), "QUANTITY: "),
+            (adjust("\"-100\"", "\"2650\""), "QUANTITY: "),
+            (adjust("\"100\"", "\"2650.00001\""), "AVERAGE_PRICE: "),
+        ] {
+            assert_eq!(
+                (&refused["event"], &refused["code"]),
+                (&"Error".into(), &"validation_error".into())
+            );
+            let message = refused["message"].as_str().unwrap();
+            assert!(message.starts_with(field), "{field}: {message}");
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::hub::{ClientId, OrderList};
 use crate::limits::{LIST_ROWS_MAX, LISTS_WAITING_MAX};
 use crate::live::{LOCAL_BROKER, WEB_BROKER};
 use crate::present::session as present;
-use crate::run::{Run, RunKind};
+use crate::run::{PAPER, Run, RunKind};
 use crate::session::{CommandContext, Core, Shared, UnderWay};
 
 /// Venues that live trading knows.
@@ -62,6 +62,7 @@ impl Shared {
             ClientCommand::Session(command) => self.session_command(&to, command),
             ClientCommand::Venue(command) => self.venue_command(&to, command),
             ClientCommand::Password(command) => self.password_command(&to, command),
+            ClientCommand::Strategies(command) => self.strategies_command(&to, command),
         }
     }
 
@@ -136,7 +137,13 @@ impl Shared {
             && let Some(id) = command.order_id()
         {
             // Commands about orders are rejected (specification 4, P23b).
-            let text = format!("VENUE: `{venue}` is unknown; write {WEB_BROKER} or {LOCAL_BROKER}");
+            let text = match venue {
+                // Its account is the strategy's alone (specification 4, P119).
+                PAPER => format!(
+                    "VENUE: `{PAPER}` takes orders of a strategy only; write {WEB_BROKER} or {LOCAL_BROKER}"
+                ),
+                _ => format!("VENUE: `{venue}` is unknown; write {WEB_BROKER} or {LOCAL_BROKER}"),
+            };
             self.reject(to, id, &Rejection::new(ReasonCode::ValidationError, text));
             return false;
         }
@@ -146,8 +153,14 @@ impl Shared {
             VenueCommand::Account(AccountCommand::BuyingPower | AccountCommand::Positions)
         );
         if !is_known {
-            let known =
-                format!("VENUE: `{venue}` is unknown; write replay, web_broker or local_broker");
+            let known = match venue {
+                PAPER if is_live => format!(
+                    "VENUE: `{PAPER}` takes no commands; GetSession tells what its strategy has"
+                ),
+                _ => {
+                    format!("VENUE: `{venue}` is unknown; write replay, web_broker or local_broker")
+                }
+            };
             core.error(to, error_code::VALIDATION_ERROR, &known);
         } else if is_live {
             let why = if venue == VENUE {

@@ -214,6 +214,18 @@ impl PositionLife {
         }
     }
 
+    /// Takes what was bought in an earlier run.
+    pub(crate) fn carry(&mut self, quantity: i64, cost: Money) {
+        *self = Self { number: self.number + 1, ..Self::default() };
+        self.bought.shares = quantity.unsigned_abs();
+        self.bought.value = i128::from(cost.units());
+    }
+
+    /// What a position that was closed has come to, fees not counted; none where it does not fit.
+    pub(crate) fn result(&self) -> Option<Money> {
+        i64::try_from(self.sold.value - self.bought.value).ok().map(Money::from_units)
+    }
+
     /// Shares were split: those of before are another number, for the same money; `paid` is what came for the
     /// rest of a share. Gives what the position came to if nothing else was left of it.
     pub(crate) fn split(&mut self, adjustment: Adjustment, paid: Money) -> ClosedBySplit {

@@ -38,7 +38,10 @@ pub use ::orders::{AUDIT_FILE, DeskRules, OrderPhase, PasswordRules};
 pub use live::{LocalBroker, WebBroker};
 pub use present::market::{EXCHANGE, depth, live_trade};
 pub use server::{Listening, serve};
-pub use startup::{EngineConfig, StartError, StartLine, read_start_line};
+pub use startup::{
+    EngineConfig, OnPositionMismatch, OwnOrdersAtEnd, StartError, StartLine, StrategyRules,
+    read_start_line,
+};
 pub use tokio_util::sync::CancellationToken;
 pub use venues::local_broker::keys::{BadTicker, symbol_of};
 pub use venues::local_broker::{ForcedLogout, KeepAlive, LocalBrokerConfig};

@@ -96,6 +96,15 @@ pub const REGISTRATION_TIME: Duration = Duration::from_secs(20);
 /// How long the start of a live strategy waits for the stream of market data; without it the run begins with
 /// `market_data_lost` (P115).
 pub const STREAM_TIME: Duration = Duration::from_secs(3);
+/// How long the engine's end waits for the cancels of a strategy's orders, of [`RUN_END_TIME`].
+pub const ORDERS_END_TIME: Duration = Duration::from_secs(2);
+/// How often it looks.
+pub const ORDERS_END_LOOK: Duration = Duration::from_millis(10);
+/// How long a start waits for the order desk to take over: 30 s for unknown orders and fills, 30 s for the ends of
+/// working orders (P104, P105), and what the broker takes beside.
+pub const TAKEOVER_TIME: Duration = Duration::from_secs(75);
+/// How long the end of a run waits for the ends of its orders: the desk's 30 s (P86), and what the broker takes beside.
+pub const ENDS_TIME: Duration = Duration::from_secs(35);
 /// Characters of a strategy's name (P65).
 pub const STRATEGY_ID_CHARS_MAX: usize = 64;
 /// Characters of a signal's tag and note on the wire (P78).

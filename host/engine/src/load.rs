@@ -28,8 +28,10 @@ pub(crate) fn invalid(text: impl Into<String>) -> Refusal {
     (error_code::VALIDATION_ERROR, text.into())
 }
 
-/// The instruments that a command names: `first` and, where there is one, the list that it begins.
+/// The instruments that a command names: `first` and, where there is one, the list that it begins. `kind` is what is to
+/// have them, in words.
 pub(crate) fn instruments(
+    kind: &str,
     first: &str,
     list: Option<&[String]>,
 ) -> Result<Vec<InstrumentId>, Refusal> {
@@ -43,7 +45,7 @@ pub(crate) fn instruments(
     }
     if given.len() > INSTRUMENTS_MAX {
         let text = format!(
-            "the command names {} instruments; a replay takes at most {INSTRUMENTS_MAX}",
+            "the command names {} instruments; {kind} takes at most {INSTRUMENTS_MAX}",
             given.len()
         );
         return Err((error_code::TOO_MANY_INSTRUMENTS, text));
@@ -93,7 +95,7 @@ impl Shared {
     /// Begins to load data.
     pub(crate) fn load(self: &Arc<Self>, to: &CommandContext<'_>, load: &LoadReplayData) {
         let mut core = self.lock();
-        let checked = instruments(&load.instrument_id, load.instrument_ids.as_deref())
+        let checked = instruments("a replay", &load.instrument_id, load.instrument_ids.as_deref())
             .and_then(|ids| Ok((ids, dates(&load.start_date, &load.end_date)?)));
         let (ids, (start, end)) = match checked {
             Ok(checked) => checked,

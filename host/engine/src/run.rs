@@ -11,13 +11,15 @@ use domain::adjustment::ExRights;
 use domain::market::{Bar, BarGranularity, Trade};
 use domain::strategy::Signal;
 use domain::{
-    JstDate, Money, OrderCommand, OrderEvent, OrderEventKind, OrderFilter, OrderRecord, OrderSide,
-    OrderStatus, Origin, Price, Quantity, ReasonCode, Rejection, ShortText, TsNanos,
+    InstrumentIx, JstDate, Money, OrderCommand, OrderEvent, OrderEventKind, OrderFilter,
+    OrderRecord, OrderSide, OrderStatus, Origin, Price, Quantity, ReasonCode, Rejection, ShortText,
+    TsNanos,
 };
 use exchange::{CashAccount, PositionChange};
 use ipc::{ExecutionConfig, Kline, KlineInterval, Multiplier, TradeRow};
 use live::feed::FeedSender;
 use marketdata::GrowingBar;
+use orders::event::DeskOrderEvent;
 use replay::RunCommand;
 use results::rows::{ClientCommand, FillRow, PositionEvent};
 use results::sink::Record;
@@ -35,6 +37,9 @@ use crate::{ACCOUNT, VENUE};
 
 /// The code of an order with tags that are not in the registry (P10).
 const UNKNOWN_TAG: &str = "unknown_tag";
+
+/// The venue of orders on paper, on the wire.
+pub(crate) const PAPER: &str = "paper";
 
 /// What a client wants done with its orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +88,8 @@ pub(crate) enum RunKind {
     Replay,
     /// The live market, at the simulated exchange (specification 4, P119).
     Paper,
+    /// The live market, with orders at the web broker (specification 4, P91).
+    Real,
 }
 
 impl RunKind {
@@ -90,7 +97,8 @@ impl RunKind {
     pub(crate) const fn venue(self) -> &'static str {
         match self {
             Self::Replay => VENUE,
-            Self::Paper => "paper",
+            Self::Paper => PAPER,
+            Self::Real => crate::live::WEB_BROKER,
         }
     }
 
@@ -99,6 +107,7 @@ impl RunKind {
         match self {
             Self::Replay => ACCOUNT,
             Self::Paper => "PAPER",
+            Self::Real => "LIVE",
         }
     }
 }
@@ -259,7 +268,7 @@ impl Run {
     }
 
     /// The id of an instrument, as it is in the run's list.
-    pub(crate) fn instrument(&self, instrument: domain::InstrumentIx) -> &str {
+    pub(crate) fn instrument(&self, instrument: InstrumentIx) -> &str {
         let id = self.setup.instruments.get(usize::from(instrument.0));
         id.map_or("unknown", String::as_str)
     }
@@ -277,6 +286,15 @@ impl Run {
     /// Tells clients a record of the run. `wall` is the time since the engine's start.
     pub(crate) fn take(&mut self, hub: &mut Hub, record: Record<'_>, wall: Duration) {
         match record {
+            Record::Trade(trade) if self.setup.kind == RunKind::Real => {
+                self.trade(hub, trade, wall)
+            }
+            Record::Bar(bar) if self.setup.kind == RunKind::Real => self.bar(hub, bar),
+            Record::Signal(ts_event, signal) if self.setup.kind == RunKind::Real => {
+                self.signal(hub, ts_event, signal);
+            }
+            // Of its orders the desk tells clients (see `Self::broker_event`).
+            _ if self.setup.kind == RunKind::Real => {}
             Record::Trade(trade) => self.trade(hub, trade, wall),
             Record::Bar(bar) => self.bar(hub, bar),
             Record::OrderEvent { event, .. } if matches!(event.kind, OrderEventKind::Filled(_)) => {
@@ -398,6 +416,88 @@ impl Run {
                 }
             }
         }
+    }
+
+    /// The run with real orders begins with this position (specification 4, P103).
+    pub(crate) fn carry(&mut self, instrument: InstrumentIx, quantity: i64, cost: Money) {
+        self.account.carry(instrument, quantity, cost);
+        if let Some(market) = self.markets.get_mut(usize::from(instrument.0)) {
+            market.life.carry(quantity, cost);
+        }
+    }
+
+    /// Takes an event of one of the strategy's orders at the broker, which clients have got. Tells them what a fill does
+    /// to its position (specification 4, P102), and gives the fill.
+    pub(crate) fn broker_event(
+        &mut self,
+        hub: &mut Hub,
+        event: &DeskOrderEvent,
+    ) -> Option<FillRow> {
+        let is_it = |id: &String| **id == *event.instrument_id;
+        let place = self.setup.instruments.iter().position(is_it)?;
+        // A run has at most 4 instruments.
+        let instrument = InstrumentIx(place as u16);
+        let (_, mut of_order) = event.for_sender()?;
+        of_order.instrument = instrument;
+        if let OrderEventKind::Submitted(request) | OrderEventKind::Updated(request) =
+            &mut of_order.kind
+        {
+            Arc::make_mut(request).instrument = instrument;
+        }
+        self.now = self.now.max(event.ts_event);
+        let _ = self.orders.take(&of_order);
+        let OrderEventKind::Filled(fill) = &of_order.kind else { return None };
+        let row = FillRow {
+            ts_event: event.ts_event,
+            instrument,
+            origin: Origin::Strategy,
+            client_order_id: of_order.client_order_id.clone(),
+            venue_order_id: of_order.venue_order_id.clone().unwrap_or_default(),
+            trade_id: fill.trade_id.clone(),
+            side: fill.side,
+            price: fill.last_price,
+            quantity: fill.last_quantity,
+            cumulative_quantity: fill.cumulative_quantity,
+            leaves_quantity: fill.leaves_quantity,
+            commission: fill.known_commission(),
+            market_price: fill.market_price,
+            slippage: Money::ZERO,
+        };
+        hub.broadcast(&present::execution(self, &row));
+        push_newest(&mut self.fills, LIST_ROWS_MAX, row.clone());
+        let realised_before = self.account.account().realised_pnl;
+        let change =
+            self.account.book(instrument, row.side, row.price, row.quantity, row.commission);
+        let market = &mut self.markets[place];
+        market.life.fill(&row, change == PositionChange::Opened);
+        let market = &self.markets[place];
+        let averages = market.life.averages();
+        match change {
+            PositionChange::Opened => {
+                let event = PositionEvent {
+                    ts_event: row.ts_event,
+                    instrument,
+                    opened: true,
+                    entry_side: row.side,
+                    quantity: self.account.held(instrument),
+                    price: row.price,
+                    realised_pnl: None,
+                    client_order_id: row.client_order_id.clone(),
+                };
+                hub.broadcast(&present::position_opened(self, market, &event));
+            }
+            PositionChange::Closed => {
+                let realised = market
+                    .life
+                    .result()
+                    .unwrap_or_else(|| self.account.account().realised_pnl - realised_before);
+                let event =
+                    present::position_closed(self, market, averages, realised, row.ts_event);
+                hub.broadcast(&event);
+            }
+            PositionChange::Changed => {}
+        }
+        Some(row)
     }
 
     /// Takes an event of an order. Gives the command that it answers.
@@ -747,6 +847,15 @@ impl Run {
         match self.setup.kind {
             RunKind::Replay => self.equity(),
             RunKind::Paper => self.equity() - self.setup.cash + self.account.account().commission,
+            // What was not traded yet is worth what it cost.
+            RunKind::Real => {
+                let open = self.markets.iter().zip(self.account.positions());
+                let open = open.map(|(market, held)| match market.last_price {
+                    Some(price) => Money::from_units(price.units() * held.quantity) - held.cost,
+                    None => Money::ZERO,
+                });
+                self.account.account().realised_pnl + open.sum()
+            }
         }
     }
 

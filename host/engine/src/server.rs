@@ -31,8 +31,8 @@ use crate::handshake::{Side, is_proof, proof, random_hex};
 use crate::hub::ClientId;
 use crate::limits::{
     CLOSE_TIME, EARLY_PINGS_MAX, ERRORS_WITHIN, HANDSHAKE_TIME, HANDSHAKES_MAX, MESSAGE_BYTES_MAX,
-    NONCE_CHARS, PING_EVERY, PINGS_MAX, RUN_END_TIME, SILENCE_MAX, SYSTEM_HOLDS_BYTES,
-    TRADES_AT_ONCE, TRADES_PER_REST, TRADES_REST,
+    NONCE_CHARS, ORDERS_END_LOOK, ORDERS_END_TIME, PING_EVERY, PINGS_MAX, RUN_END_TIME,
+    SILENCE_MAX, SYSTEM_HOLDS_BYTES, TRADES_AT_ONCE, TRADES_PER_REST, TRADES_REST,
 };
 use crate::outbox::{Closing, Outbox, Taken, Waiting};
 use crate::present::session as present;
@@ -197,14 +197,31 @@ impl Drop for Greeting {
 
 /// Ends the run, closes the connections, and waits for them, as long as there is time.
 async fn end(shared: &Arc<Shared>) {
-    shared.lock().stop_run(None);
-    let venues = Arc::clone(shared);
-    let stopped = tokio::task::spawn_blocking(move || venues.live.stop());
-    let ended = async {
+    let is_trading = {
+        let mut core = shared.lock();
+        let is_trading = core.is_trading();
+        core.stop_run(None);
+        is_trading
+    };
+    let quiet = || async {
         while !shared.lock().is_quiet() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+    };
+    let venues = Arc::clone(shared);
+    let stopped = tokio::task::spawn_blocking(move || {
+        venues.live.stop(|| {
+            // The strategy's orders are cancelled while the desk is there.
+            let watch = Stopwatch::start();
+            while is_trading && !venues.lock().is_quiet() && watch.elapsed() < ORDERS_END_TIME {
+                domain::clock::sleep(ORDERS_END_LOOK);
+            }
+        });
+    });
+    let ended = async {
         let _ = stopped.await;
+        shared.live.desk_is_gone();
+        quiet().await;
     };
     if timeout(RUN_END_TIME, ended).await.is_err() {
         tracing::warn!(

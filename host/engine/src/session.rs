@@ -19,7 +19,7 @@ use crate::limits::{ABANDONED_AFTER, LASTING_ERRORS_MAX};
 use crate::live::Venues;
 use crate::outbox::Outbox;
 use crate::present::session as present;
-use crate::run::Run;
+use crate::run::{Run, RunKind};
 use crate::startup::EngineConfig;
 
 /// What the threads of the engine share.
@@ -217,6 +217,16 @@ impl Core {
     /// Whether a run is under way, be it that it is being ended.
     pub(crate) const fn is_live(&self) -> bool {
         matches!(self.state, SessionState::Running | SessionState::Stopping)
+    }
+
+    /// The strategy of the run that is under way, be it that it is being ended.
+    pub(crate) fn running_strategy(&self) -> Option<&str> {
+        self.run.as_ref().filter(|_| self.is_live()).map(|run| &*run.setup.strategy_id)
+    }
+
+    /// Whether a run with real orders is under way.
+    pub(crate) fn is_trading(&self) -> bool {
+        self.is_live() && self.run.as_ref().is_some_and(|run| run.setup.kind == RunKind::Real)
     }
 
     /// Whether the engine has been without a client for so long that no run is to go on.

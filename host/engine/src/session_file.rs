@@ -4,6 +4,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use atomic_file::AtomicFile;
 use domain::Secret;
@@ -18,6 +19,9 @@ pub const SESSION_FILE: &str = "engine-session.json";
 const FILE_BYTES_MAX: u64 = 64 << 10;
 /// The empty file that an engine has locked as long as it lives; it stays.
 const LOCK_FILE: &str = "engine.lock";
+/// How often an engine tries to lock it, and the wait between two tries: [`is_taken`] holds it for an instant.
+const LOCK_TRIES: u32 = 5;
+const LOCK_WAIT: Duration = Duration::from_millis(20);
 
 /// A config folder that is this engine's: of two engines one has it, whether the other answers or is
 /// suspended. The system gives the lock back when the process ends, however it ends.
@@ -57,6 +61,14 @@ pub fn find(folder: &Path) -> Option<EngineAddress> {
     serde_json::from_slice(&bytes).ok()
 }
 
+/// Whether a config folder is an engine's: of one that serves, starts or ends. Where the system has no locks, or the
+/// folder cannot be read, it is nobody's.
+#[must_use]
+pub fn is_taken(folder: &Path) -> bool {
+    let lock = File::open(folder.join(LOCK_FILE));
+    lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
 impl ConfigFolder {
     /// Takes a folder that is there. Where the system has no locks, the engine that starts last has it.
     pub(crate) fn take(path: &Path) -> Result<Self, NotOurs> {
@@ -68,7 +80,15 @@ impl ConfigFolder {
                 _ => error,
             })
         })?;
-        match lock.try_lock() {
+        let mut locked = lock.try_lock();
+        for _ in 1..LOCK_TRIES {
+            if !matches!(locked, Err(TryLockError::WouldBlock)) {
+                break;
+            }
+            clock::sleep(LOCK_WAIT);
+            locked = lock.try_lock();
+        }
+        match locked {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(NotOurs::Running(find(path).map(|engine| engine.port)));
@@ -132,7 +152,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(SESSION_FILE);
         let token = Secret::from("0123456789abcdef".to_owned());
+        assert!(!is_taken(folder.path()), "there is no file yet");
         let ours = ConfigFolder::take(folder.path()).unwrap();
+        assert!(is_taken(folder.path()), "its engine starts");
         let first = SessionFile::write(&ours, 1, &token).unwrap();
         let other = ConfigFolder::take(folder.path());
         assert!(matches!(other, Err(NotOurs::Running(Some(1)))), "{other:?}");
@@ -150,6 +172,15 @@ mod tests {
         drop(second);
         assert!(!path.exists());
         drop(ours);
+        assert!(!is_taken(folder.path()));
+        // Whoever looks holds the lock for an instant, which keeps no engine from starting.
+        let looks = File::open(folder.path().join(LOCK_FILE)).unwrap();
+        looks.try_lock_shared().unwrap();
+        let looked = std::thread::spawn(move || {
+            clock::sleep(LOCK_WAIT);
+            drop(looks);
+        });
         ConfigFolder::take(folder.path()).unwrap();
+        looked.join().unwrap();
     }
 }

@@ -170,7 +170,7 @@ impl Shared {
         let cash = config.initial_cash.ok_or_else(|| missing("INITIAL_CASH"))?;
         let strategy = strategy_file(config)?;
         let cash = positive_cash(cash)?;
-        let ids = instruments(&config.instrument_id, config.instrument_ids.as_deref())?;
+        let ids = instruments("a replay", &config.instrument_id, config.instrument_ids.as_deref())?;
         let dates = dates(start, end)?;
         let (model_name, model, choices) = execution(config.execution.as_ref(), Preset::Strict)?;
         Ok(Wanted {
@@ -298,7 +298,10 @@ impl Shared {
         run.end_bars(hub);
         let (status, fault) = match end {
             End::Run { equity, status, fault } => {
-                debug_assert_eq!(*equity, run.equity(), "one account, two books");
+                debug_assert!(
+                    run.setup.kind == RunKind::Real || *equity == run.equity(),
+                    "one account, two books"
+                );
                 (*status, fault.clone())
             }
             End::Nothing { code, why } => {
@@ -306,7 +309,9 @@ impl Shared {
                 (RunEnd::Fault, Some((*code, why.clone())))
             }
         };
-        hub.broadcast(&present::buying_power(run, None));
+        if run.setup.kind != RunKind::Real {
+            hub.broadcast(&present::buying_power(run, None));
+        }
         if let Some((code, message)) = &fault {
             let code =
                 if *code == error_code::RESULTS_FAILED { code } else { error_code::STRATEGY_FAULT };
@@ -359,7 +364,7 @@ fn end_notice(strategy_id: &str, ended: &EndedRun) -> Notice {
 }
 
 /// Tells a person of a fill.
-fn fill_notice(run: &Run, fill: &FillRow) -> Notice {
+pub(crate) fn fill_notice(run: &Run, fill: &FillRow) -> Notice {
     let id = run.instrument(fill.instrument);
     let (side, quantity, price) = (fill.side, fill.quantity, fill.price);
     let instrument = id.parse().ok();

@@ -195,8 +195,49 @@ pub struct EngineConfig {
     pub local_broker: Option<LocalBroker>,
     /// Whether a live engine runs strategies (specification 4, P81).
     pub live_engine: bool,
+    /// What happens to orders and runs of strategies with real orders (specification 4, P81).
+    pub strategy_rules: StrategyRules,
     /// The program that is started on what a person has to know, and its arguments; empty where there is none.
     pub notify_command: Vec<String>,
+}
+
+/// What happens to orders and runs of strategies with real orders (specification 4, P81).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StrategyRules {
+    /// What becomes of a strategy's working orders when its run is stopped (specification 4, P86).
+    pub on_stop: OwnOrdersAtEnd,
+    /// What becomes of them when the strategy fails (specification 4, P110).
+    pub on_failure: OwnOrdersAtEnd,
+    /// What happens where the account holds fewer shares than the strategy (specification 4, P107).
+    pub on_position_mismatch: OnPositionMismatch,
+}
+
+impl Default for StrategyRules {
+    fn default() -> Self {
+        Self {
+            on_stop: OwnOrdersAtEnd::CancelAll,
+            on_failure: OwnOrdersAtEnd::Keep,
+            on_position_mismatch: OnPositionMismatch::Stop,
+        }
+    }
+}
+
+/// What becomes of a strategy's working orders at the end of its run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnOrdersAtEnd {
+    /// They are cancelled.
+    CancelAll,
+    /// They go on working.
+    Keep,
+}
+
+/// What happens where the account holds fewer shares than a strategy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnPositionMismatch {
+    /// The run does not begin, or ends.
+    Stop,
+    /// Clients are told, and the run goes on.
+    Warn,
 }
 
 /// Reads the line that starts the engine. When the input ends after it, `ended` is called: the program

@@ -175,6 +175,11 @@ impl Exchange {
         Self { calendar, ..self }
     }
 
+    /// Adds shares that the account holds from before the run; they have cost nothing. To be called before the first day.
+    pub fn hold(&mut self, instrument: InstrumentIx, shares: i64) {
+        self.account.hold(instrument, shares);
+    }
+
     /// The price steps of an instrument on the present day.
     #[must_use]
     pub fn ticks(&self, instrument: InstrumentIx) -> TickTable {

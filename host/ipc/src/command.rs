@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    CancelAllOrders, CancelOrder, EvictLru, ForgetSecondPassword, GetBoard, GetBuyingPower,
-    GetOrderList, GetPositions, GetSession, GetVenueState, Hello, LoadReplayData, ModifyOrder,
-    RequestId, RequestVenueLogin, SetReplaySpeed, SetSecondPassword, StartEngine, StopEngine,
-    SubmitOrder, Subscribe, Unsubscribe,
+    AdjustStrategyPosition, CancelAllOrders, CancelOrder, EvictLru, ForgetSecondPassword, GetBoard,
+    GetBuyingPower, GetOrderList, GetPositions, GetSession, GetStrategyPositions, GetVenueState,
+    Hello, LoadReplayData, ModifyOrder, RequestId, RequestVenueLogin, SetReplaySpeed,
+    SetSecondPassword, SettleOrder, StartEngine, StopEngine, SubmitOrder, Subscribe, Unsubscribe,
 };
 
 /// A command. Those with a secret can be read but not written.
@@ -34,6 +34,12 @@ pub enum Command {
     CancelAllOrders(CancelAllOrders),
     /// Asks for orders.
     GetOrderList(GetOrderList),
+    /// Decides an order whose answer was lost.
+    SettleOrder(SettleOrder),
+    /// Asks what strategies hold.
+    GetStrategyPositions(GetStrategyPositions),
+    /// Corrects what a strategy holds.
+    AdjustStrategyPosition(AdjustStrategyPosition),
     /// Loads data for a replay.
     LoadReplayData(LoadReplayData),
     /// Starts a strategy.
@@ -126,6 +132,9 @@ command_fields! {
     CancelOrder: |command| Some(&command.request_id), |command| Some(command.venue.as_str());
     CancelAllOrders: |command| Some(&command.request_id), |command| Some(command.venue.as_str());
     GetOrderList: |command| Some(&command.request_id), |command| Some(command.venue.as_str());
+    SettleOrder: |command| Some(&command.request_id), |_| None;
+    GetStrategyPositions: |command| Some(&command.request_id), |_| None;
+    AdjustStrategyPosition: |command| Some(&command.request_id), |_| None;
     LoadReplayData: |command| Some(&command.request_id), |_| None;
     StartEngine: |command| Some(&command.request_id), |_| None;
     StopEngine: |command| Some(&command.request_id), |_| None;

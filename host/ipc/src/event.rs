@@ -7,12 +7,12 @@ use crate::{
     BuyingPowerUpdated, CancelAllResult, Challenge, DepthSnapshot, EngineStarted, EngineStopped,
     ExecutionMarker, KlineUpdate, OrderAccepted, OrderCanceled, OrderDiscrepancy, OrderExpired,
     OrderFilled, OrderListUpdated, OrderPendingCancel, OrderPendingUpdate, OrderRejected,
-    OrderSubmitted, OrderUpdated, PositionClosed, PositionOpened, PositionsUpdated, ProgressKind,
-    Ready, ReplayBuyingPower, ReplayDataLoaded, ReplaySpeedChanged, ReplayStopped,
-    SecondPasswordRequired, SecondPasswordSet, Session, SessionState, StrategySignal,
-    SubmitOrderResult, Subscribed, SubscriptionEvicted, Text, Trades, Unsubscribed,
-    VenueCredentialsRefreshed, VenueError, VenueLoginCancelled, VenueLoginStarted, VenueReady,
-    VenueState,
+    OrderSettled, OrderSubmitted, OrderUpdated, PositionClosed, PositionOpened, PositionsUpdated,
+    ProgressKind, Ready, ReplayBuyingPower, ReplayDataLoaded, ReplaySpeedChanged, ReplayStopped,
+    SecondPasswordRequired, SecondPasswordSet, Session, SessionState, StrategyPositionAdjusted,
+    StrategyPositions, StrategySignal, SubmitOrderResult, Subscribed, SubscriptionEvicted, Text,
+    Trades, Unsubscribed, VenueCredentialsRefreshed, VenueError, VenueLoginCancelled,
+    VenueLoginStarted, VenueReady, VenueState,
 };
 
 /// An event or an answer.
@@ -61,6 +61,12 @@ pub enum Event<'a> {
     OrderListUpdated(OrderListUpdated<'a>),
     /// The broker's data on an order do not fit.
     OrderDiscrepancy(OrderDiscrepancy<'a>),
+    /// An order whose answer was lost is decided.
+    OrderSettled(OrderSettled<'a>),
+    /// What strategies hold.
+    StrategyPositions(StrategyPositions<'a>),
+    /// What a strategy holds is corrected.
+    StrategyPositionAdjusted(StrategyPositionAdjusted<'a>),
     /// The second password is needed.
     SecondPasswordRequired(SecondPasswordRequired<'a>),
     /// The engine holds the second password.
@@ -233,6 +239,16 @@ pub mod error_code {
     pub const MARKET_DATA_LOST: &str = "market_data_lost";
     /// A venue that a live strategy needs is not ready.
     pub const VENUE_NOT_READY: &str = "venue_not_ready";
+    /// A strategy cannot start: orders of it are open or unknown.
+    pub const ORDERS_UNSETTLED: &str = "orders_unsettled";
+    /// The account holds fewer shares than a strategy.
+    pub const POSITION_MISMATCH: &str = "position_mismatch";
+    /// An order that was judged as not at the broker is there after all.
+    pub const ORDER_CAME_BACK: &str = "order_came_back";
+    /// A strategy has a position or a working order, and the second password is gone.
+    pub const SECOND_PASSWORD_NEEDED: &str = "second_password_needed";
+    /// A run ends while orders of its strategy work or are unknown.
+    pub const ORDERS_WORKING: &str = "orders_working";
     /// A venue is asked for that a replay has not.
     pub const NOT_IN_REPLAY_MODE: &str = "not_in_replay_mode";
     /// The venue is not there.

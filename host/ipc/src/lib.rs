@@ -26,6 +26,7 @@ mod replay_commands;
 mod replay_events;
 mod request;
 pub mod schema;
+mod strategy_orders;
 mod venue;
 
 pub use account::{
@@ -77,6 +78,10 @@ pub use replay_events::{
     ReplaySpeedChanged, ReplayStopped, RunEnd, RunFault, Session, SessionState,
 };
 pub use request::RequestId;
+pub use strategy_orders::{
+    AdjustStrategyPosition, GetStrategyPositions, OrderSettled, SettleOrder, StrategyPosition,
+    StrategyPositionAdjusted, StrategyPositions,
+};
 
 pub use venue::{
     GetVenueState, RequestVenueLogin, VenueCredentialsRefreshed, VenueError, VenueLifecycle,

@@ -251,6 +251,40 @@ fn what_a_client_says_is_closed_and_what_it_hears_is_open() {
     assert_ne!(forms["ExecutionConfig"], forms["EventExecutionConfig"]);
 }
 
+/// P124: null lets an order be sent again, so it is not enough to leave the number out; and the form says so.
+#[test]
+fn p124_whether_the_broker_has_an_order_is_always_said() {
+    let told = r#"{"op":"SettleOrder","request_id":"r","client_order_id":"c","origin":"person"}"#;
+    let refusal = serde_json::from_str::<Command>(told).unwrap_err().to_string();
+    assert!(refusal.contains("missing field `venue_order_id`"), "{refusal}");
+    let messages = schema::messages();
+    let forms = messages["$defs"]["Command"]["oneOf"].as_array().unwrap();
+    let is_it = |form: &&Value| form["properties"]["op"]["const"] == "SettleOrder";
+    let form = forms.iter().find(is_it).unwrap();
+    let required = form["required"].as_array().unwrap();
+    for field in ["op", "origin", "venue_order_id"] {
+        assert!(required.contains(&field.into()), "{form:#}");
+    }
+    assert_eq!(form["properties"]["venue_order_id"]["type"], serde_json::json!(["string", "null"]));
+}
+
+/// P93: rows of strategies' orders tell who sent them, all others have the fields that they always had.
+#[test]
+fn p93_a_row_of_an_order_of_a_strategy_tells_its_strategy() {
+    let rows: Vec<Value> = EVENTS
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .filter(|event| event["event"] == "OrderListUpdated")
+        .flat_map(|event| event["orders"].as_array().unwrap().clone())
+        .collect();
+    let of_strategy = rows.iter().find(|row| row["strategy_id"] == "live-strategy").unwrap();
+    assert_eq!(
+        (&of_strategy["origin"], of_strategy.as_object().unwrap().len()),
+        (&"strategy".into(), 16)
+    );
+    assert!(rows.iter().any(|row| row.as_object().unwrap().len() == 14));
+}
+
 /// P60: the venue of the local gateway added messages without raising the version; the rule `auction` of trades raised
 /// it, and with it the second password left the record of credentials.
 #[test]

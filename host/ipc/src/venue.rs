@@ -102,6 +102,9 @@ pub struct VenueState<'a> {
     pub code: Option<Text<'a>>,
     /// Since when, in milliseconds UTC.
     pub since_ms: u64,
+    /// Whether the engine holds the second password; of `web_broker` only (specification 4, P122).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_password_held: Option<bool>,
 }
 
 /// A login at the web broker is done. It tells what changed and never an address.

@@ -1,13 +1,15 @@
-//! A run on the live market beside the same strategy in the simulated exchange, over the rows of its journal
-//! (specification 4, P120).
+//! A run on the live market beside the simulated exchange, over the rows of its journal (specification 4, P120).
 //!
-//! A paper run had the simulated exchange too, so the same comes out: orders, fills (price, quantity, millisecond) and
-//! signals. A run with real orders is compared with each fill model, which the market judges that way.
+//! - A replay: the strategy decides again. A paper run had the simulated exchange too, so the same comes out: orders,
+//!   fills (price, quantity, millisecond) and signals.
+//! - A fill model: the run's own orders are executed again one by one, each at its instant. So one other fill changes no
+//!   later order, and the run's fills judge the model.
 //!
 //! Both sides are told as the strategy saw them, so the journal alone is enough. It is read once for the recorded side,
-//! and once more for each model. What is in memory is what a strategy may cause, which its limits bound.
+//! and once more for each replay and model. What is in memory is what a strategy may cause, which its limits bound.
 
 mod fills;
+mod orders;
 mod page;
 mod rows;
 mod told;
@@ -15,8 +17,8 @@ mod told;
 use std::path::Path;
 
 use domain::strategy::StrategyRuntime;
-use domain::{ExchangeCalendar, GuestLimit, OrderCommand};
-use exchange::{ExecutionModel, Preset};
+use domain::{ExchangeCalendar, GuestLimit, Money, OrderCommand, OrderEventKind, OrderStatus};
+use exchange::{ExecutionModel, Preset, SameDayRoundTrips};
 use replay::{ReplayError, ReplayOptions};
 use results::sink::TotalsOnly;
 use sandbox::Limits;
@@ -27,6 +29,7 @@ use crate::journal::{
     Header, HostRecord, Input, JournalError, Record, Records, ReproduceError, RunKind,
     STRATEGY_FILE, load_component, read,
 };
+use orders::{Listener, OrderRows, Orders};
 use rows::JournalRows;
 use told::{Retold, Tale};
 
@@ -35,6 +38,10 @@ pub use told::{Told, ToldKind};
 
 /// The page of a comparison in the run's folder.
 pub const COMPARE_FILE: &str = "compare.html";
+
+/// Cash for orders that are executed again: a fill model is not judged by money. With it nothing passes what an account
+/// may be worth.
+const ENOUGH_CASH: Money = Money::from_yen(50_000_000_000_000);
 
 /// Why a run cannot be compared.
 #[derive(Debug, Error)]
@@ -85,9 +92,9 @@ pub struct FirstDifference {
     pub simulated: Option<Told>,
 }
 
-/// The run beside one fill model.
+/// The run beside its strategy in the simulated exchange.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ModelCompared {
+pub struct ReplayCompared {
     /// `strict`, `realistic`, `optimistic`, or `own` where the run had values of its own.
     pub model: String,
     /// Whether orders, fills and signals are the same.
@@ -105,6 +112,24 @@ pub struct ModelCompared {
     pub pairs: Vec<FillPair>,
 }
 
+/// The run's own orders, executed by a fill model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ModelCompared {
+    /// `strict`, `realistic` or `optimistic`.
+    pub model: String,
+    /// Orders of the run that were executed again.
+    pub orders: u64,
+    /// Those of them that the simulated exchange rejected.
+    pub rejected: u64,
+    /// Orders that the run's side or its venue refused. They were never in the market and are left out.
+    pub left_out: u64,
+    /// Fills.
+    pub fills: FillCounts,
+    /// All fills side by side, in the order of their times.
+    #[serde(skip)]
+    pub pairs: Vec<FillPair>,
+}
+
 /// What came of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ComparedLive {
@@ -112,13 +137,17 @@ pub struct ComparedLive {
     pub run_id: String,
     /// Paper or live.
     pub run_kind: RunKind,
-    /// The strategy that was run again: its name, or the file that took its place.
+    /// The strategy: its name, or the file that took its place.
     pub component: String,
-    /// Whether a model gives the same.
-    pub identical: bool,
+    /// Whether a replay gives the same; none without a replay.
+    pub identical: Option<bool>,
     /// Whether a crash has cut off the journal's end, which was left out.
     pub torn: bool,
-    /// Each model.
+    /// Whether the journal has the run's end; else the run goes on, or it was killed.
+    pub ended: bool,
+    /// The strategy in the simulated exchange.
+    pub replays: Vec<ReplayCompared>,
+    /// The run's orders by each fill model.
     pub models: Vec<ModelCompared>,
     #[serde(skip)]
     instruments: Vec<String>,
@@ -132,12 +161,17 @@ struct Recorded {
     records: usize,
     /// The journal says how the run ended. Else it may have done more than the journal has.
     has_end: bool,
+    /// The journal has the record of the run's end.
+    ended: bool,
     torn: bool,
 }
 
-/// Runs the component in the simulated exchange over the rows of a journal, and compares what comes out with what the
-/// journal has. `path` is the run's folder or the first file of its journal; `component` is another component than the
-/// one beside it, and `cache` the cache folder. Without `presets` the models are that of a paper run, else all.
+/// Compares what a journal has with the simulated exchange over its rows. `path` is the run's folder or the first file
+/// of its journal, and `cache` the cache folder.
+///
+/// A paper run is replayed with its own model. `presets` are fill models for the run's own orders; a run with real
+/// orders is held against all where none is named. Another `component` than the one of the run is replayed with
+/// `presets`, else with the model of the run, else with all.
 ///
 /// # Errors
 /// [`CompareError`].
@@ -151,7 +185,7 @@ pub fn compare(
     let beside = records.folder().join(STRATEGY_FILE);
     let file = component.unwrap_or(&beside);
     let (module, limits) = load_component(file, records.header(), component.is_none(), cache)?;
-    let compared = compare_with(path, presets, &limits, &mut |run| {
+    let compared = compare_with(path, presets, component.is_some(), &limits, &mut |run| {
         let mut instance = module.instantiate(limits).map_err(ReproduceError::from)?;
         run(&mut instance)
     })?;
@@ -165,14 +199,21 @@ type RunOnce<'a> = dyn FnMut(&mut dyn StrategyRuntime) -> Result<(), CompareErro
 fn compare_with(
     path: &Path,
     presets: &[Preset],
+    is_other: bool,
     limits: &Limits,
     with_strategy: &mut dyn FnMut(&mut RunOnce<'_>) -> Result<(), CompareError>,
 ) -> Result<ComparedLive, CompareError> {
     let records = read(path)?;
     let header = records.header().clone();
     let recorded = Recorded::read(records)?;
-    let mut models = Vec::new();
-    for (name, model) in models_of(&header, presets) {
+    let (replayed, filled) = match (is_other, header.model) {
+        (true, _) => (models_of(&header, presets), Vec::new()),
+        (false, None) => (Vec::new(), models_of(&header, presets)),
+        (false, Some(_)) if presets.is_empty() => (models_of(&header, &[]), Vec::new()),
+        (false, Some(_)) => (models_of(&header, &[]), models_of(&header, presets)),
+    };
+    let mut replays = Vec::new();
+    for (name, model) in replayed {
         let options = options(&header, model, limits);
         let mut simulated = Tale::default();
         with_strategy(&mut |strategy| {
@@ -183,14 +224,27 @@ fn compare_with(
             simulated = retold.tale;
             rows.into_error().map_or(Ok(()), |error| Err(error.into()))
         })?;
-        models.push(recorded.beside(name, &simulated));
+        replays.push(recorded.beside(name, &simulated));
+    }
+    let orders = Orders::of(&recorded.tale.told);
+    let mut models = Vec::new();
+    for (name, model) in filled {
+        let mut rows = OrderRows::new(read(path)?, recorded.records, &orders);
+        let mut listener = Listener::default();
+        let (options, held) = (options_of_orders(&header, model, limits), orders.held());
+        let sink = &mut TotalsOnly;
+        replay::stream::execute_again(&mut rows, &mut listener, &options, &held, sink)?;
+        rows.into_error().map_or(Ok(()), Err)?;
+        models.push(recorded.filled(name, &orders, &listener.tale));
     }
     Ok(ComparedLive {
         run_id: header.run_id,
         run_kind: header.run_kind,
         component: header.component,
-        identical: models.iter().any(|model| model.identical),
+        identical: (!replays.is_empty()).then(|| replays.iter().any(|replay| replay.identical)),
         torn: recorded.torn,
+        ended: recorded.ended,
+        replays,
         models,
         instruments: header.instruments.iter().map(|one| one.id.to_string()).collect(),
     })
@@ -236,6 +290,18 @@ fn options(header: &Header, model: ExecutionModel, limits: &Limits) -> ReplayOpt
     header.days.set_in(known)
 }
 
+/// The options of a run in which orders are executed again. Whether the account may send them is no question: they were
+/// sent.
+fn options_of_orders(header: &Header, model: ExecutionModel, limits: &Limits) -> ReplayOptions {
+    let same_day_round_trips = SameDayRoundTrips::Allow;
+    ReplayOptions {
+        cash: ENOUGH_CASH,
+        rejected_bytes_max: u64::MAX,
+        folder_bytes_max: u64::MAX,
+        ..options(header, ExecutionModel { same_day_round_trips, ..model }, limits)
+    }
+}
+
 impl Recorded {
     fn read(mut records: Records) -> Result<Self, JournalError> {
         let (mut recorded, mut row) = (Self::default(), None);
@@ -250,6 +316,9 @@ impl Recorded {
                     recorded.tale.call(&call, row);
                 }
                 Record::Host(HostRecord::Failed(_)) => recorded.has_end = true,
+                Record::Host(HostRecord::End) => {
+                    (recorded.has_end, recorded.ended) = (true, true);
+                }
                 Record::Host(_) | Record::Header(_) | Record::Portfolio(_) => {}
             }
         }
@@ -258,7 +327,7 @@ impl Recorded {
     }
 
     /// Puts a simulated run beside it.
-    fn beside(&self, model: &str, simulated: &Tale) -> ModelCompared {
+    fn beside(&self, model: &str, simulated: &Tale) -> ReplayCompared {
         let (ours, theirs) = (&self.tale.told, &simulated.told);
         // Of what the journal does not have any more nothing is known.
         let all = if self.has_end { ours.len().max(theirs.len()) } else { ours.len() };
@@ -273,7 +342,7 @@ impl Recorded {
             Counts { recorded: of(ours), simulated: of(compared) }
         };
         let (pairs, fills) = fills::paired(ours, compared);
-        ModelCompared {
+        ReplayCompared {
             model: model.to_owned(),
             identical: first.is_none(),
             first_difference: first.map(|index| FirstDifference {
@@ -283,6 +352,26 @@ impl Recorded {
             }),
             orders: counts(|told| matches!(told, ToldKind::Command(OrderCommand::Submit(_)))),
             signals: counts(|told| matches!(told, ToldKind::Signal(_))),
+            fills,
+            pairs,
+        }
+    }
+
+    /// Puts what a fill model makes of its orders beside it.
+    fn filled(&self, model: &str, orders: &Orders, simulated: &Tale) -> ModelCompared {
+        let (pairs, fills) = fills::paired(&self.tale.told, &simulated.told);
+        let is_rejected = |told: &&Told| match &told.told {
+            ToldKind::Event(event) => {
+                matches!(event.kind, OrderEventKind::Rejected(_))
+                    && event.status == OrderStatus::Rejected
+            }
+            _ => false,
+        };
+        ModelCompared {
+            model: model.to_owned(),
+            orders: orders.executed,
+            rejected: simulated.told.iter().filter(is_rejected).count() as u64,
+            left_out: orders.left_out,
             fills,
             pairs,
         }

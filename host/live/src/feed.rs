@@ -25,6 +25,8 @@ use domain::{InstrumentId, InstrumentIx, Price, Quantity, TsNanos, session};
 use marketdata::MadeBar;
 use replay::stream::StreamStep;
 
+use crate::real::BrokerNews;
+
 pub use minutes::{BAR_WAIT, MinuteBars, TakenIntoBar};
 pub use receiver::FeedReceiver;
 use side::Trail;
@@ -43,9 +45,12 @@ pub const OTHER_TIME_FROM_NANOS: u64 = 60 * 1_000_000_000;
 /// So long after the close a day ends by the engine's clock (P119).
 pub const DAY_END_WAIT_NANOS: u64 = 5 * 60 * 1_000_000_000;
 
-/// The engine's clock for a market that may play another time.
+/// The engine's clock for a market that may play another time. It follows the newest trade of all instruments: one that
+/// comes late, after newer ones of others, says nothing of the time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MarketClock {
+    /// The time of the newest trade.
+    newest: TsNanos,
     /// Nanoseconds by which the engine's clock is ahead of such a market; else 0.
     ahead: i128,
 }
@@ -53,16 +58,22 @@ pub struct MarketClock {
 impl MarketClock {
     /// Takes the time of a trade and that of its coming (see [`OTHER_TIME_FROM_NANOS`]).
     pub fn see(&mut self, print: &TradePrint) {
-        let ahead = i128::from(print.received.nanos()) - i128::from(time_of(print).nanos());
+        let time = time_of(print);
+        if time < self.newest {
+            return;
+        }
+        self.newest = time;
+        let ahead = i128::from(print.received.nanos()) - i128::from(time.nanos());
         let is_other = ahead.unsigned_abs() > u128::from(OTHER_TIME_FROM_NANOS);
         self.ahead = if is_other { ahead } else { 0 };
     }
 
-    /// The market's time at a time of the engine's clock.
+    /// The market's time at a time of the engine's clock; never before the newest trade.
     #[must_use]
     pub fn at(&self, now: TsNanos) -> TsNanos {
         let nanos = i128::from(now.nanos()) - self.ahead;
-        u64::try_from(nanos.max(0)).map_or(TsNanos::MAX, TsNanos::from_nanos)
+        let time = u64::try_from(nanos.max(0)).map_or(TsNanos::MAX, TsNanos::from_nanos);
+        time.max(self.newest)
     }
 }
 
@@ -178,11 +189,20 @@ impl Shared {
     }
 }
 
+/// What comes next for a strategy with real orders: of the market, or of the broker.
+#[derive(Debug)]
+pub enum FeedStep {
+    /// Of the market.
+    Market(StreamStep),
+    /// Of the broker. A run on paper gets none.
+    Broker(BrokerNews),
+}
+
 /// One step on its way to the strategy.
 #[derive(Debug)]
 struct Waiting {
     since: Stopwatch,
-    step: StreamStep,
+    step: FeedStep,
 }
 
 #[derive(Debug)]
@@ -275,6 +295,21 @@ impl FeedSender {
         self.0.lock().waiting.len()
     }
 
+    /// Brings news of the broker, in the order in which they happened. They come also after the run was stopped,
+    /// until the strategy's thread has ended the feed.
+    pub fn broker(&self, news: BrokerNews) {
+        let since = Stopwatch::start();
+        let mut state = self.0.lock();
+        let step = FeedStep::Broker(news);
+        if state.is_stopped {
+            state.waiting.push_back(Waiting { since, step });
+        } else {
+            state.push(step, since);
+        }
+        drop(state);
+        self.0.changed.notify_one();
+    }
+
     /// Stops the run: the strategy gets no row any more (P86), also none that waits.
     pub fn stop(&self) {
         self.change(|state, _| state.stop());
@@ -326,7 +361,8 @@ impl State {
 
     fn stop(&mut self) {
         self.is_stopped = true;
-        self.waiting = VecDeque::new();
+        self.waiting.retain(|waiting| matches!(waiting.step, FeedStep::Broker(_)));
+        self.waiting.shrink_to_fit();
     }
 
     /// Takes a trade of an instrument.
@@ -339,7 +375,7 @@ impl State {
         }
         if print.after_gap {
             let note = series.gap(print);
-            return self.push(StreamStep::Note(note), came);
+            return self.push_row(StreamStep::Note(note), came);
         }
         let Some(trade) = whole_trade(print, series.instrument) else {
             series.not_whole += 1;
@@ -351,7 +387,7 @@ impl State {
         match self.rows {
             FeedRows::Trades => {
                 let trade = Trade { ts_event: self.risen(trade.ts_event), ..trade };
-                self.push(StreamStep::Trade { trade, aggressor }, came);
+                self.push_row(StreamStep::Trade { trade, aggressor }, came);
             }
             FeedRows::Minutes => match series.minutes.take(&trade) {
                 TakenIntoBar::Late => {
@@ -367,7 +403,7 @@ impl State {
     fn give_bar(&mut self, made: Option<MadeBar>, came: Stopwatch) {
         if let Some(MadeBar { mut bar, .. }) = made {
             bar.ts_event = self.risen(bar.ts_event);
-            self.push(StreamStep::Bar(bar), came);
+            self.push_row(StreamStep::Bar(bar), came);
         }
     }
 
@@ -387,17 +423,21 @@ impl State {
             self.ended_day = day;
             // What still comes of the day comes after its close.
             self.risen(session::close_after(last));
-            self.push(StreamStep::EndOfDay, came);
+            self.push_row(StreamStep::EndOfDay, came);
         }
     }
 
     fn note(&mut self, note: Option<String>, came: Stopwatch) {
         if let Some(note) = note {
-            self.push(StreamStep::Note(note), came);
+            self.push_row(StreamStep::Note(note), came);
         }
     }
 
-    fn push(&mut self, step: StreamStep, came: Stopwatch) {
+    fn push_row(&mut self, step: StreamStep, came: Stopwatch) {
+        self.push(FeedStep::Market(step), came);
+    }
+
+    fn push(&mut self, step: FeedStep, came: Stopwatch) {
         self.waiting.push_back(Waiting { since: came, step });
         if self.waiting.len() >= self.waiting_max {
             // The run ends, so nothing is given any more.

@@ -7,8 +7,11 @@
 //! - [`read`] gives the records back, [`reproduce`] hands them to a component again.
 //!
 //! A journal is a folder with files `journal-YYYYMMDD.jsonl`, one for each day in Japan on which something happened.
-//! A line is the xxh3 of its JSON in 16 hexadecimal digits, a space, and the JSON of a [`Record`]. Prices and money
-//! are integers of 1/10,000 yen, times are nanoseconds. The first line of each file is the [`Header`].
+//! A line is a checksum in 16 hexadecimal digits, a space, and the JSON of a [`Record`]. Prices and money are integers of
+//! 1/10,000 yen, times are nanoseconds. The first line of each file is the [`Header`].
+//!
+//! A checksum is the xxh3 of the JSON, with the checksum of the line before as its seed; a header has the seed 0 and names
+//! the last checksum of the file before. So a line or a file that is taken out is noticed.
 //!
 //! | record | what it is |
 //! |---|---|
@@ -16,9 +19,10 @@
 //! | `row` | a row of the market, before all that it causes |
 //! | `portfolio` | what the strategy's queries about its account answer from here on |
 //! | `call` | a call of the strategy and its answer |
-//! | `host` | what else ended the day or the run, or changed the market's data |
+//! | `host` | what else ended the day or the run, or changed the market's data; `end` is the last record |
 //!
-//! A crash cuts off the end of the last file at most. What is left is the start of what happened.
+//! A crash cuts off the end of the last file at most. What is left is the start of what happened. A run that goes on is
+//! read as far as it is written. A run whose manifest says that it has ended has a journal with an end.
 
 mod journaled;
 mod known_days;

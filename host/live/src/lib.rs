@@ -9,3 +9,4 @@ pub mod feed;
 pub mod journal;
 pub mod notify;
 pub mod paper;
+pub mod real;

@@ -22,7 +22,7 @@ use replay::{ReplayOptions, RequestError, RunObserver, RunRequest, limit_values}
 use results::output::Manifest;
 use results::sink::{RunSink, Tee};
 use results::{RunFolder, RunStatus, RunTotals};
-use sandbox::{Limits, StrategyModule};
+use sandbox::{Limits, StrategyInstance, StrategyModule};
 use serde_json::Value;
 use thiserror::Error;
 use trader::{OrderLimits, Strategies};
@@ -33,14 +33,15 @@ use crate::journal::{
     STRATEGY_FILE,
 };
 
-/// The kind of these runs in a manifest.
-const RUN_KIND: &str = "paper";
 /// Rows handed to the strategy at once: it decides on each before the next is there.
 const WINDOW: u32 = 1;
 
 /// What runs on paper, and how.
 #[derive(Debug, Clone)]
 pub struct PaperRun {
+    /// Whether its orders go to the simulated exchange or to a broker; [`ReadyRun::run_real`] runs the latter, for
+    /// which cash and model mean nothing.
+    pub kind: RunKind,
     /// The run's id.
     pub run_id: String,
     /// The strategy's id.
@@ -177,19 +178,39 @@ impl ReadyRun {
         &self.data.notes
     }
 
+    pub(crate) fn folder(&self) -> &Path {
+        &self.run.folder
+    }
+
+    pub(crate) fn instruments(&self) -> &[InstrumentId] {
+        &self.run.instruments
+    }
+
+    pub(crate) const fn order_limits(&self) -> OrderLimits {
+        self.run.orders
+    }
+
+    pub(crate) const fn first(&self) -> JstDate {
+        self.run.first
+    }
+
+    pub(crate) fn instantiate(&self) -> Result<StrategyInstance, RequestError> {
+        Ok(self.module.instantiate(self.request.limits)?)
+    }
+
     /// Runs the strategy over what `source` gives until that ends it. `sink` takes every record after the folder has
     /// it.
     ///
     /// # Errors
-    /// [`PaperError`]: when the folder cannot be made there is none; when the results cannot be written while it runs,
-    /// what is there stays.
+    /// [`PaperError`]: when the folder cannot be made there is none; when the account cannot be counted any more, what is
+    /// there stays. A folder that cannot be written while it runs is a fault `JOURNAL` of the run (P128).
     pub fn run(
         &self,
         source: &mut dyn MarketStream,
         sink: &mut dyn RunSink,
     ) -> Result<PaperOutcome, PaperError> {
         let path = &self.run.folder;
-        let instance = self.module.instantiate(self.request.limits).map_err(RequestError::from)?;
+        let instance = self.instantiate()?;
         let begun = self.manifest(None);
         let mut folder = RunFolder::create_live(path, &self.run.instruments, &begun)
             .map_err(RequestError::from)?;
@@ -208,27 +229,53 @@ impl ReadyRun {
             &mut both,
         );
         let kept = journal.finish();
-        let mut totals = ran.map_err(RequestError::Replay)?;
+        match ran {
+            Ok(totals) => Ok(self.end(folder, &strategy, totals, kept)),
+            Err(error) => {
+                let (status, fault) = (FAILED.to_owned(), Some(error.to_string()));
+                end_folder(path, &Manifest { partial: false, status, fault, ..begun });
+                Err(RequestError::Replay(error).into())
+            }
+        }
+    }
+
+    /// Completes the folder of a run that has ended; `kept` tells why its records are not all on the disk. That is a
+    /// fault `JOURNAL` (P128): a run that did something which nobody can make again has not gone well. A fault that came
+    /// before it stays.
+    pub(crate) fn end(
+        &self,
+        folder: RunFolder,
+        strategy: &dyn StrategyRuntime,
+        mut totals: RunTotals,
+        kept: Result<(), String>,
+    ) -> PaperOutcome {
+        let path = &self.run.folder;
         match (&totals.status, kept) {
             (RunStatus::Failed(fault), _) if fault.export == "init" => {
                 let fault = fault.clone();
                 drop(folder);
                 remove_folder(path);
-                return Ok(PaperOutcome::Refused(fault));
+                return PaperOutcome::Refused(fault);
             }
-            // A run that did something which nobody can make again has not gone well.
             (RunStatus::Completed | RunStatus::Interrupted, Err(text)) => {
-                totals.status = RunStatus::Failed(journal_fault(&strategy, &totals, text));
+                totals.status = RunStatus::Failed(journal_fault(strategy, &totals, text));
             }
             _ => {}
         }
-        let manifest = self.manifest(Some(&totals));
-        folder.finish(&manifest, &totals).map_err(RequestError::from)?;
-        Ok(PaperOutcome::Ended(Box::new(EndedRun { manifest, totals })))
+        let mut manifest = self.manifest(Some(&totals));
+        if let Err(error) = folder.finish(&manifest, &totals) {
+            if !matches!(totals.status, RunStatus::Failed(_)) {
+                let text = format!("cannot write the results: {error}");
+                totals.status = RunStatus::Failed(journal_fault(strategy, &totals, text));
+                manifest = self.manifest(Some(&totals));
+            }
+            end_folder(path, &manifest);
+        }
+        PaperOutcome::Ended(Box::new(EndedRun { manifest, totals }))
     }
 
     /// Puts the component beside the journal, and begins that.
-    fn begin_journal(&self) -> io::Result<Journal> {
+    pub(crate) fn begin_journal(&self) -> io::Result<Journal> {
         let Self { run, options, .. } = self;
         let artefact = self.module.artefact();
         let file = run.strategies.find(&run.strategy).map_err(io::Error::other)?;
@@ -242,9 +289,10 @@ impl ReadyRun {
         let header = Header {
             version: JOURNAL_VERSION,
             part: 0,
+            after: 0,
             kumiki_version: env!("CARGO_PKG_VERSION").to_owned(),
             engine: sandbox::ENGINE.to_owned(),
-            run_kind: RunKind::Paper,
+            run_kind: run.kind,
             run_id: run.run_id.clone(),
             strategy_id: run.strategy_id.clone(),
             component: artefact.name().to_owned(),
@@ -258,23 +306,57 @@ impl ReadyRun {
                 FeedRows::Minutes => RowKind::Minute,
             },
             cash: options.cash,
-            model: Some(options.model),
+            model: (run.kind == RunKind::Paper).then_some(options.model),
             order_limits: run.orders,
             limits: limit_values(&self.request.limits),
         };
         Journal::create(&run.folder, header, run.first)
     }
 
-    fn manifest(&self, totals: Option<&RunTotals>) -> Manifest {
+    pub(crate) fn manifest(&self, totals: Option<&RunTotals>) -> Manifest {
         let manifest = self.request.manifest(&self.options, totals, &self.module, &self.data);
         let last = totals.and_then(|totals| totals.span).map(|(_, last)| last.jst_date());
+        let fault = totals.and_then(|totals| match &totals.status {
+            RunStatus::Failed(fault) => Some(fault_text(fault)),
+            _ => None,
+        });
         Manifest {
-            run_kind: Some(RUN_KIND.to_owned()),
+            fault,
+            run_kind: Some(run_kind(self.run.kind).to_owned()),
             // P111: until the run's end.
             partial: totals.is_none(),
             end: last.unwrap_or(self.run.first).max(self.run.first).to_string(),
             ..manifest
         }
+    }
+}
+
+/// The kind of a run in a manifest.
+const fn run_kind(kind: RunKind) -> &'static str {
+    match kind {
+        RunKind::Paper => "paper",
+        RunKind::Live => "live",
+    }
+}
+
+/// The status of a run that ended with a fault, as manifests have it.
+const FAILED: &str = "failed";
+
+/// A fault of a live run in words; what is the host's begins with its name (specification 4, P116 and P128).
+#[must_use]
+pub fn fault_text(fault: &Fault) -> String {
+    match &fault.kind {
+        kind @ (FaultKind::TooSlow(_) | FaultKind::Journal(_) | FaultKind::Halt(_)) => {
+            kind.to_string()
+        }
+        _ => fault.to_string(),
+    }
+}
+
+/// Writes the last manifest into a folder that cannot be completed, as far as the disk lets it (P128).
+fn end_folder(folder: &Path, manifest: &Manifest) {
+    if let Err(error) = RunFolder::end_live(folder, manifest) {
+        tracing::warn!(%error, "the manifest does not say that its run has ended");
     }
 }
 
@@ -285,7 +367,11 @@ pub fn remove_folder(folder: &Path) {
     }
 }
 
-fn journal_fault(strategy: &dyn StrategyRuntime, totals: &RunTotals, text: String) -> Box<Fault> {
+pub(crate) fn journal_fault(
+    strategy: &dyn StrategyRuntime,
+    totals: &RunTotals,
+    text: String,
+) -> Box<Fault> {
     let identity = strategy.identity();
     Box::new(Fault {
         component: identity.component,
@@ -298,4 +384,4 @@ fn journal_fault(strategy: &dyn StrategyRuntime, totals: &RunTotals, text: Strin
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -22,6 +22,7 @@ use domain::{
     Price, Quantity, TickTable, TsNanos,
 };
 use exchange::ExecutionModel;
+use live::compare::compare;
 use live::journal::{
     Header, HostRecord, JOURNAL_VERSION, JOURNAL_WAITING_BYTES_MAX, Journal, JournalError,
     JournalFile, JournalFiles, Journaled, JournaledStream, KnownDays, OutputKind, Record,
@@ -33,7 +34,7 @@ use results::RunStatus;
 use results::sink::TotalsOnly;
 use sandbox::{Limits, Sandbox, SandboxConfig};
 use trader::OrderLimits;
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -66,6 +67,7 @@ fn header(sha256: &str, parameters: &str) -> Header {
     Header {
         version: JOURNAL_VERSION,
         part: 0,
+        after: 0,
         kumiki_version: "0.0.0".to_owned(),
         engine: sandbox::ENGINE.to_owned(),
         run_kind: RunKind::Paper,
@@ -144,6 +146,44 @@ fn at_random() -> tempfile::TempDir {
 
 fn journal_of(folder: &Path, day: &str) -> PathBuf {
     folder.join(format!("journal-{day}.jsonl"))
+}
+
+/// Lines of JSON with their checksums, each after the one before; 0 is before the first. Gives the last checksum too.
+fn sealed<'a>(lines: impl IntoIterator<Item = &'a str>) -> (String, u64) {
+    let mut checksum = 0;
+    let mut text = String::new();
+    for json in lines {
+        checksum = xxh3_64_with_seed(json.as_bytes(), checksum);
+        text.push_str(&format!("{checksum:016x} {json}\n"));
+    }
+    (text, checksum)
+}
+
+/// The JSON of each line of a file.
+fn lines_of(path: &Path) -> Vec<String> {
+    fs::read_to_string(path).unwrap().lines().map(|line| line[17..].to_owned()).collect()
+}
+
+/// Writes the files of a journal again with other lines, as a program would have written them.
+fn rewrite(folder: &Path, change: impl Fn(&mut Vec<String>)) {
+    let mut after = 0;
+    for day in ["20250106", "20250107"] {
+        let path = journal_of(folder, day);
+        let mut lines = lines_of(&path);
+        change(&mut lines);
+        let (begin, rest) = lines[0].split_once(r#""after":"#).unwrap();
+        let rest = rest.trim_start_matches(|letter: char| letter.is_ascii_digit());
+        lines[0] = format!(r#"{begin}"after":{after}{rest}"#);
+        let (text, checksum) = sealed(lines.iter().map(String::as_str));
+        after = checksum;
+        fs::write(path, text).unwrap();
+    }
+}
+
+/// A manifest that says whether the run has ended, and with which fault.
+fn manifest(folder: &Path, partial: bool, fault: Option<&str>) {
+    let manifest = serde_json::json!({ "partial": partial, "fault": fault, "run_kind": "paper" });
+    fs::write(folder.join("manifest.json"), manifest.to_string()).unwrap();
 }
 
 fn all(path: &Path) -> (Vec<Record<'static>>, bool) {
@@ -235,14 +275,16 @@ fn p112_the_journal_has_all_inputs_and_outputs_by_day() {
         .collect();
     names.sort();
     assert_eq!(names, ["journal-20250106.jsonl", "journal-20250107.jsonl", STRATEGY_FILE]);
+    let mut after = 0;
     for (part, name) in (1..).zip(&names[..2]) {
-        let text = fs::read_to_string(folder.path().join(name)).unwrap();
-        for line in text.lines() {
-            let (checksum, json) = line.split_once(' ').unwrap();
-            assert_eq!(checksum, format!("{:016x}", xxh3_64(json.as_bytes())));
-        }
+        let path = folder.path().join(name);
+        let text = fs::read_to_string(&path).unwrap();
         let first = text.lines().next().unwrap();
-        assert!(first.contains(&format!(r#"{{"header":{{"version":1,"part":{part},"#)), "{first}");
+        let begin = format!(r#"{{"header":{{"version":2,"part":{part},"after":{after},"#);
+        assert!(first.contains(&begin), "{first}");
+        let (chain, checksum) = sealed(lines_of(&path).iter().map(String::as_str));
+        assert_eq!(text, chain);
+        after = checksum;
         assert!(first.contains(r#""max_notional":50000000000"#), "{first}");
     }
     let (records, torn) = all(folder.path());
@@ -256,7 +298,8 @@ fn p112_the_journal_has_all_inputs_and_outputs_by_day() {
     assert_eq!((calls("init"), calls("start"), calls("row"), calls("stop")), (1, 1, 800, 1));
     assert!(calls("order_events") > 100);
     assert!(count(|record| matches!(record, Record::Portfolio(_))) > 100);
-    assert_eq!(records.last(), Some(&Record::Host(HostRecord::Stop)));
+    let end = [HostRecord::Stop, HostRecord::End].map(Record::Host);
+    assert_eq!(records[records.len() - 2..], end);
 }
 
 #[test]
@@ -278,20 +321,11 @@ fn p113_a_component_decides_the_same_again() {
 #[test]
 fn p113_the_first_difference_has_both_sides() {
     let folder = at_random();
-    let path = journal_of(folder.path(), "20250106");
-    let text = fs::read_to_string(&path).unwrap();
     // An order of another size than the one that was sent.
-    let (mut changed, mut is_changed) = (String::new(), false);
-    for line in text.lines() {
-        let mut json = line[17..].to_owned();
-        if !is_changed && json.contains(r#""submit""#) {
-            json = json.replacen(r#""quantity":"#, r#""quantity":9"#, 1);
-            is_changed = true;
-        }
-        changed.push_str(&format!("{:016x} {json}\n", xxh3_64(json.as_bytes())));
-    }
-    assert!(is_changed);
-    fs::write(&path, changed).unwrap();
+    rewrite(folder.path(), |lines| {
+        let order = lines.iter_mut().find(|json| json.contains(r#""submit""#)).unwrap();
+        *order = order.replacen(r#""quantity":"#, r#""quantity":9"#, 1);
+    });
     let before = reproduce(folder.path(), None, None).unwrap();
     assert!(!before.identical);
     let difference = before.first_difference.unwrap();
@@ -352,14 +386,10 @@ fn p113_a_fault_of_the_clock_is_no_output() {
     let file = component("test-guests", "loops-forever");
     let (folder, _) = recorded(&file, "{}");
     let path = journal_of(folder.path(), "20250106");
-    let text = fs::read_to_string(&path).unwrap();
-    let mut changed = String::new();
-    for line in text.lines() {
-        let json = line[17..].replace(r#""kind":"fuel""#, r#""kind":"watchdog""#);
-        changed.push_str(&format!("{:016x} {json}\n", xxh3_64(json.as_bytes())));
-    }
-    assert_ne!(changed, text);
-    fs::write(&path, changed).unwrap();
+    let (fuel, watchdog) = (r#""kind":"fuel""#, r#""kind":"watchdog""#);
+    let lines: Vec<_> = lines_of(&path).iter().map(|json| json.replace(fuel, watchdog)).collect();
+    assert!(lines.iter().any(|json| json.contains(watchdog)));
+    fs::write(&path, sealed(lines.iter().map(String::as_str)).0).unwrap();
     let found = reproduce(folder.path(), None, None).unwrap();
     assert!(found.identical, "{found:?}");
     assert_eq!(found.outputs, 0);
@@ -373,6 +403,7 @@ fn p112_kill_9_leaves_the_start_of_what_happened() {
     let (whole, _) = all(folder.path());
     let lines: Vec<usize> =
         (0..bytes.len()).filter(|at| bytes[*at] == b'\n').map(|at| at + 1).collect();
+    manifest(folder.path(), true, None);
     let from = lines[lines.len() - 5];
     for cut in from..bytes.len() {
         fs::write(&path, &bytes[..cut]).unwrap();
@@ -424,10 +455,207 @@ fn p113_damage_elsewhere_names_file_and_line() {
     fs::remove_file(&first).unwrap();
     let error = read(folder.path()).map(|_| ()).unwrap_err();
     assert!(matches!(error, JournalError::Missing { part: 1, .. }), "{error}");
+    assert!(error.is_damage());
     // No journal at all is no damage.
     fs::remove_file(&second).unwrap();
     let error = reproduce(folder.path(), None, None).unwrap_err();
     assert!(!error.is_damage(), "{error}");
+}
+
+/// A journal of two days that needs no component.
+fn plain() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = Journal::create(folder.path(), header("", "{}"), day(6)).unwrap();
+    let mut strategy = Journaled::new(Scripted::default(), journal.clone());
+    for of in [6, 7] {
+        for number in 0..200 {
+            let row = Trade { ts_event: at(of, number * SECOND), ..trade(0) };
+            strategy.advance(Window::OneTrade(row), 1).unwrap();
+        }
+    }
+    journal.host(HostRecord::Stop);
+    journal.finish().unwrap();
+    folder
+}
+
+/// How many records a journal has, whether it is torn, and whether it has an end.
+fn whole(path: &Path) -> Result<(usize, bool, bool), JournalError> {
+    let mut records = read(path)?;
+    let mut count = 0;
+    for record in &mut records {
+        record?;
+        count += 1;
+    }
+    Ok((count, records.torn(), records.has_end()))
+}
+
+/// Each line and each file covers the one before: what is taken out is noticed, wherever it was.
+#[test]
+fn p113_a_line_or_a_file_that_is_taken_out_is_damage() {
+    let folder = plain();
+    let (first, second) =
+        (journal_of(folder.path(), "20250106"), journal_of(folder.path(), "20250107"));
+    let damage = |what: &str| {
+        let error = whole(folder.path()).unwrap_err();
+        assert!(error.is_damage(), "{what}: {error}");
+        assert!(ReproduceError::from(whole(folder.path()).unwrap_err()).is_damage());
+        error
+    };
+    for path in [&first, &second] {
+        let text = fs::read_to_string(path).unwrap();
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        for taken in [1, 2, lines.len() / 2, lines.len() - 3] {
+            let left = [&lines[..taken], &lines[taken + 1..]].concat().concat();
+            fs::write(path, left).unwrap();
+            let JournalError::Damaged { line, .. } = damage("a line") else {
+                panic!("line {taken} of {}", path.display())
+            };
+            assert_eq!(line as usize, taken + 1);
+        }
+        // Two lines that have changed their places.
+        let mut other = lines.clone();
+        other.swap(5, 6);
+        fs::write(path, other.concat()).unwrap();
+        damage("two lines");
+        fs::write(path, text).unwrap();
+    }
+    // The last lines of a file that is not the last one: the next one says how it ended.
+    let text = fs::read_to_string(&first).unwrap();
+    let kept: String = text.split_inclusive('\n').take(300).collect();
+    fs::write(&first, kept).unwrap();
+    let error = damage("the end of the first file");
+    assert!(matches!(error, JournalError::Unlinked { .. }), "{error}");
+    fs::write(&first, text).unwrap();
+    assert_eq!(whole(folder.path()).unwrap(), (802, false, true));
+    // A whole file.
+    fs::remove_file(&first).unwrap();
+    damage("the first file");
+}
+
+/// A run that has ended has an end; one that was killed or goes on has none, and is read as far as it is written.
+#[test]
+fn p113_a_run_that_has_ended_has_an_end_in_its_journal() {
+    let folder = plain();
+    let second = journal_of(folder.path(), "20250107");
+    let text = fs::read_to_string(&second).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    manifest(folder.path(), false, None);
+    assert_eq!(whole(folder.path()).unwrap(), (802, false, true));
+    let cuts = [lines[..lines.len() - 1].concat(), text[..text.len() - 3].to_owned()];
+    for cut in cuts {
+        fs::write(&second, &cut).unwrap();
+        for fault in [None, Some("strategy `a` (00), in `advance`, JOURNAL: of its own")] {
+            manifest(folder.path(), false, fault);
+            let error = whole(folder.path()).unwrap_err();
+            assert!(error.is_damage(), "{error}");
+            assert!(error.to_string().contains("the end is missing"), "{error}");
+        }
+        // It goes on, it was killed, or its journal could not be written.
+        for (partial, fault) in [(true, None), (false, Some("JOURNAL: cannot write to x: full"))] {
+            manifest(folder.path(), partial, fault);
+            let is_torn = !cut.ends_with('\n');
+            assert_eq!(whole(folder.path()).unwrap(), (801, is_torn, false));
+        }
+    }
+    // The last file as a whole.
+    fs::remove_file(&second).unwrap();
+    manifest(folder.path(), false, None);
+    assert!(whole(folder.path()).unwrap_err().is_damage());
+    // A manifest that nobody can read says nothing.
+    fs::write(folder.path().join("manifest.json"), "{").unwrap();
+    let error = whole(folder.path()).unwrap_err();
+    assert!(!error.is_damage() && error.to_string().contains("manifest.json"), "{error}");
+}
+
+/// A kill while the first line is written leaves nothing to compare, and is no damage.
+#[test]
+fn p113_a_header_that_is_torn_as_the_only_line_is_torn() {
+    let folder = plain();
+    let (first, second) =
+        (journal_of(folder.path(), "20250106"), journal_of(folder.path(), "20250107"));
+    let text = fs::read_to_string(&first).unwrap();
+    fs::remove_file(&second).unwrap();
+    manifest(folder.path(), true, None);
+    for cut in [0, 1, 17, 200, text.find('\n').unwrap()] {
+        fs::write(&first, &text[..cut]).unwrap();
+        for path in [folder.path(), first.as_path()] {
+            let found = reproduce(path, None, None).unwrap();
+            assert_eq!((found.outputs, found.identical, found.torn), (0, true, true), "{cut}");
+            assert_eq!((found.first_difference, found.has_end), (None, false));
+        }
+        let error = compare(folder.path(), None, &[], None).unwrap_err();
+        assert!(!error.is_damage() && error.to_string().contains("no whole line"), "{error}");
+    }
+    // Of a run that has ended it is damage.
+    manifest(folder.path(), false, None);
+    assert!(reproduce(folder.path(), None, None).unwrap_err().is_damage());
+}
+
+/// In version 1 no line was tied to the one before, and there was no end.
+#[test]
+fn p113_journals_of_version_1_are_read() {
+    let folder = plain();
+    for day in ["20250106", "20250107"] {
+        let path = journal_of(folder.path(), day);
+        let mut text = String::new();
+        for json in lines_of(&path).iter().filter(|json| !json.contains(r#"{"host":"end"}"#)) {
+            let mut json = json.clone();
+            if let Some((begin, rest)) = json.split_once(r#""after":"#) {
+                let (_, rest) = rest.split_once(',').unwrap();
+                json = format!("{begin}{rest}").replace(r#""version":2"#, r#""version":1"#);
+            }
+            text.push_str(&sealed([&*json]).0);
+        }
+        fs::write(path, text).unwrap();
+    }
+    manifest(folder.path(), false, None);
+    assert_eq!(whole(folder.path()).unwrap(), (801, false, false));
+    // A later one is not guessed at.
+    let path = journal_of(folder.path(), "20250106");
+    let header = lines_of(&path)[0].replace(r#""version":1"#, r#""version":3"#);
+    fs::write(path, sealed([&*header]).0).unwrap();
+    let error = whole(folder.path()).unwrap_err();
+    assert!(!error.is_damage() && error.to_string().contains("is of version 3"), "{error}");
+}
+
+/// A journal is read while another thread writes it: as far as it is written, and never as damaged.
+#[test]
+fn p113_a_journal_that_grows_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    manifest(folder.path(), true, None);
+    let journal = Journal::create(folder.path(), header("", "{}"), day(6)).unwrap();
+    let scripted = Scripted { actions: vec![narrative(300)], ..Scripted::default() };
+    let mut strategy = Journaled::new(scripted, journal.clone());
+    let enough = AtomicUsize::new(0);
+    let (rows, seen) = std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut rows = 0;
+            while enough.load(Ordering::SeqCst) == 0 {
+                // Some hundred rows a day, so that there are many files.
+                let ts_event = at(6 + (rows / 200 % 20) as u32, rows * SECOND / 1_000);
+                let row = Trade { ts_event, ..trade(0) };
+                strategy.advance(Window::OneTrade(row), 1).unwrap();
+                rows += 1;
+                sleep(Duration::from_micros(50));
+            }
+            rows
+        });
+        let mut seen = 0;
+        for _ in 0..20 {
+            let mut records = read(folder.path()).unwrap();
+            let count = records.by_ref().map(Result::unwrap).count();
+            assert!(count >= seen && !records.has_end(), "{count} after {seen}");
+            seen = count;
+            sleep(Duration::from_millis(10));
+        }
+        enough.store(1, Ordering::SeqCst);
+        (writer.join().unwrap(), seen)
+    });
+    assert!(seen > 0);
+    journal.finish().unwrap();
+    let mut records = read(folder.path()).unwrap();
+    assert_eq!(records.by_ref().map(Result::unwrap).count() as u64, 2 * rows + 1);
+    assert!(records.has_end() && !records.torn());
 }
 
 /// Files that do with each write what a test says.
@@ -647,7 +875,7 @@ fn a_row_is_recorded_once_and_one_at_a_time() {
             _ => "other",
         })
         .collect();
-    assert_eq!(shapes, ["trade", "call", "trade", "call", "bar", "call"]);
+    assert_eq!(shapes, ["trade", "call", "trade", "call", "bar", "call", "other"]);
 }
 
 /// Steps that are given one after the other.
@@ -685,6 +913,7 @@ fn p112_steps_of_the_market_are_recorded_before_what_they_cause() {
         Record::Host(HostRecord::Note("GAP: 7203.TSE 100 shares".into())),
         Record::Host(HostRecord::EndOfDay),
         Record::Host(HostRecord::Stop),
+        Record::Host(HostRecord::End),
     ];
     assert_eq!(records, expected);
 }
@@ -721,8 +950,10 @@ fn all_that_a_host_tells_is_read_again() {
     let records: Vec<_> = records.map(Result::unwrap).collect();
     let hosts: Vec<_> = told.into_iter().map(Record::Host).collect();
     assert_eq!(records[..hosts.len()], hosts);
-    assert_eq!(records.len(), hosts.len() + 3, "{records:?}");
-    let Some(Record::Call(call)) = records.last() else { panic!("{records:?}") };
+    assert_eq!(records.len(), hosts.len() + 4, "{records:?}");
+    let [.., Record::Call(call), Record::Host(HostRecord::End)] = &records[..] else {
+        panic!("{records:?}")
+    };
     assert_eq!(*call.answer.log, [line]);
     assert!(call.answer.actions.is_empty());
     assert_eq!(call.answer.fault.as_ref().unwrap().kind, "trap");

@@ -456,6 +456,8 @@ pub struct VenueStanding {
     pub fault: Option<SessionFault>,
     /// Since when, in milliseconds UTC.
     pub since_ms: u64,
+    /// Whether the desk holds the second password (specification 4, P122).
+    pub password_is_held: bool,
 }
 
 /// How far the login at a venue is.

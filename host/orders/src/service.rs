@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::clock::wall_now;
@@ -86,6 +86,9 @@ pub enum ServiceError {
     System(#[from] std::io::Error),
 }
 
+/// The masters of the newest login, for those who ask beside the thread.
+type Published = Arc<Mutex<Option<Arc<Masters>>>>;
+
 enum Input {
     Command { context: RequestContext, command: Box<DeskCommand> },
     Left { client: u64 },
@@ -95,6 +98,7 @@ enum Input {
 pub struct Service {
     thread: VenueThread<Input>,
     instruments: Arc<InstrumentTable>,
+    masters: Published,
     host: String,
     is_production: bool,
     simulator: Option<String>,
@@ -139,6 +143,8 @@ impl Service {
         let (host, is_production) = (addresses.host().to_owned(), addresses.is_production());
         let simulator = addresses.simulator();
         let credentials = setup.credentials;
+        let masters = Published::default();
+        let published = Arc::clone(&masters);
         let thread =
             VenueThread::start("web-broker", COMMANDS_WAITING_MAX, move |inputs, stop| {
                 let (frames, stream) = mpsc::channel(FRAMES_WAITING_MAX);
@@ -147,6 +153,7 @@ impl Service {
                     clock,
                     emit: Box::new(emit),
                     credentials,
+                    masters: published,
                     transport: Some(transport),
                     call: None,
                     frames,
@@ -154,7 +161,7 @@ impl Service {
                 };
                 worker.run(inputs, stream, stop)
             })?;
-        Ok(Self { thread, instruments, host, is_production, simulator })
+        Ok(Self { thread, instruments, masters, host, is_production, simulator })
     }
 
     /// The broker's host, for people.
@@ -179,6 +186,12 @@ impl Service {
     #[must_use]
     pub fn instruments(&self) -> &InstrumentTable {
         &self.instruments
+    }
+
+    /// The masters of the newest login; none before the first.
+    #[must_use]
+    pub fn masters(&self) -> Option<Arc<Masters>> {
+        self.masters.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Queues a command.
@@ -224,6 +237,7 @@ struct Worker {
     clock: VenueClock,
     emit: Emit,
     credentials: FindCredentials,
+    masters: Published,
     /// `None` during a request: one request is under way at a time.
     transport: Option<Transport>,
     call: Option<Call>,
@@ -311,8 +325,13 @@ impl Worker {
                 self.desk.answered(ticket, called, now);
             }
             Done::LoggedIn { ticket, ended } => {
-                if ended.is_ok() {
+                if let Ok(login) = &ended {
                     self.follow(&transport);
+                    if login.masters.is_some() {
+                        let mut masters =
+                            self.masters.lock().unwrap_or_else(PoisonError::into_inner);
+                        masters.clone_from(&login.masters);
+                    }
                 }
                 self.transport = Some(transport);
                 self.desk.login_ended(ticket, ended, now);

@@ -178,8 +178,23 @@ impl<'s> Run<'s> {
         }
     }
 
+    /// The account holds shares from before the run.
+    pub(crate) fn hold(&mut self, held: &[(InstrumentIx, i64)]) {
+        held.iter()
+            .for_each(|&(instrument, shares)| self.session.execution.hold(instrument, shares));
+    }
+
     /// What the run comes to, however it ended.
-    fn into_result(mut self, ended: Result<Control, Box<Fault>>) -> Result<RunTotals, ReplayError> {
+    fn into_result(self, ended: Result<Control, Box<Fault>>) -> Result<RunTotals, ReplayError> {
+        let (totals, failure) = self.into_totals(ended)?;
+        failure.map_or(Ok(totals), |failure| Err(failure.into()))
+    }
+
+    /// The same, with what the sink has failed by.
+    fn into_totals(
+        mut self,
+        ended: Result<Control, Box<Fault>>,
+    ) -> Result<(RunTotals, Option<io::Error>), ReplayError> {
         if let Some(error) = self.session.check.take_error() {
             return Err(error.into());
         }
@@ -188,8 +203,7 @@ impl<'s> Run<'s> {
             Ok(Control::Stop) => RunStatus::Interrupted,
             Err(fault) => RunStatus::Failed(fault),
         };
-        let (totals, failure) = self.finish(status);
-        failure.map_or(Ok(totals), |failure| Err(failure.into()))
+        Ok(self.finish(status))
     }
 }
 

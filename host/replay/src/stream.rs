@@ -1,10 +1,10 @@
 //! A run whose rows come one by one, as a live market gives them. It is a replay otherwise: the same loop, exchange
 //! and records, so what it does over some rows a replay does over the same.
 
-use domain::OrderSide;
 use domain::fault::FaultKind;
 use domain::market::{Bar, Trade};
 use domain::strategy::StrategyRuntime;
+use domain::{InstrumentIx, OrderCommand, OrderSide, TsNanos};
 use results::RunTotals;
 use results::sink::RunSink;
 use trader::OrderLimits;
@@ -31,6 +31,14 @@ pub enum StreamStep {
     Note(String),
     /// Market data are lost, or back (specification 4, P115).
     MarketDataLost(bool),
+    /// An order of the strategy, or a change or cancel of one, that was made before and is executed again. No guard is
+    /// asked. It waits for the first row of its day.
+    Order {
+        /// When it was made.
+        ts_event: TsNanos,
+        /// What was wanted.
+        command: OrderCommand,
+    },
     /// Cash and equity are wanted now.
     ReportBuyingPower,
     /// The run ends (specification 4, P86).
@@ -54,8 +62,10 @@ pub trait MarketStream {
 /// A day begins with its first row. It ends at [`StreamStep::EndOfDay`], at the first row of a later day or at
 /// [`StreamStep::Stop`]; DAY orders then end at the close, or at the last row where that is later (F6).
 ///
+/// A sink that fails ends the run with [`FaultKind::Journal`]: what is not kept is not done.
+///
 /// # Errors
-/// As [`crate::replay`].
+/// As [`crate::replay`], but for a sink that fails.
 ///
 /// # Panics
 /// When a row has another instrument than the options.
@@ -70,4 +80,27 @@ pub fn stream(
     let options = ReplayOptions { window: 1, ..options.clone() };
     let mut driver = Unpaced;
     StreamRun::new(Run::new(strategy, &options, sink, &mut driver), limits).run(source)
+}
+
+/// Executes the orders of a stream again ([`StreamStep::Order`]) and tells `strategy`, which asks for nothing itself. The
+/// account holds so many shares of each instrument from before.
+///
+/// # Errors
+/// As [`stream`].
+///
+/// # Panics
+/// When a row, or shares that are held, have another instrument than the options.
+pub fn execute_again(
+    source: &mut dyn MarketStream,
+    strategy: &mut dyn StrategyRuntime,
+    options: &ReplayOptions,
+    held: &[(InstrumentIx, i64)],
+    sink: &mut dyn RunSink,
+) -> Result<RunTotals, ReplayError> {
+    options.check()?;
+    let options = ReplayOptions { window: 1, ..options.clone() };
+    let mut driver = Unpaced;
+    let mut run = Run::new(strategy, &options, sink, &mut driver);
+    run.hold(held);
+    StreamRun::new(run, OrderLimits::default()).run(source)
 }

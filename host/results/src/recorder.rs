@@ -10,7 +10,9 @@ use std::io;
 use domain::adjustment::ExRights;
 use domain::digest::EventLogDigest;
 use domain::strategy::{LogLine, NarrativeRecord, Signal};
-use domain::{Fill, Money, OrderEvent, OrderEventKind, OrderRecord, OrderStatus, Price, TsNanos};
+use domain::{
+    Fill, InstrumentIx, Money, OrderEvent, OrderEventKind, OrderRecord, OrderStatus, Price, TsNanos,
+};
 
 use crate::rows::{FillRow, PositionEnd};
 use crate::sink::{Record, RunSink};
@@ -83,6 +85,12 @@ impl<'s> Recorder<'s> {
     /// Whether the sink has failed, so that going on makes no sense.
     pub const fn has_failed(&self) -> bool {
         self.sink.failure.is_some()
+    }
+
+    /// Notes a position that was bought before the run, for `cost`: the run begins with it (specification 4, P103).
+    pub fn carry(&mut self, ts_event: TsNanos, carried: (InstrumentIx, i64, Money)) {
+        let booked = self.ledger.carry(ts_event, carried);
+        self.minutes.note(booked);
     }
 
     /// Notes an event of an order.

@@ -21,6 +21,7 @@ use crate::output::tables::{Positions, StreamedTables, SummaryNumbers};
 use crate::output::whole_lines::WholeLines;
 use crate::output::{
     AUDIT_FILE, COMMANDS_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, Manifest, REPORT_FILE,
+    ROOM_FILE,
 };
 use crate::report;
 use crate::sink::{Record, RunSink};
@@ -51,6 +52,9 @@ enum Place {
     /// In its own place: a run on the live market.
     Own,
 }
+
+/// Bytes of the room for the last manifest: several times what one has.
+const ROOM_BYTES: usize = 64 << 10;
 
 /// Tells the time of the outside.
 pub type WallClock = fn() -> TsNanos;
@@ -83,7 +87,9 @@ impl RunFolder {
         std::fs::create_dir_all(around)
             .and_then(|()| std::fs::create_dir(folder))
             .map_err(FolderError::at(folder))?;
+        let room = folder.join(ROOM_FILE);
         let begun = replace_manifest(folder, manifest)
+            .and_then(|()| std::fs::write(&room, [0; ROOM_BYTES]).map_err(FolderError::at(&room)))
             .and_then(|()| Self::begin(folder, instruments, Place::Own));
         // It was made just now, so everything in it is ours.
         begun.inspect_err(|_| drop(std::fs::remove_dir_all(folder)))
@@ -162,6 +168,21 @@ impl RunFolder {
         Ok(is_ours)
     }
 
+    /// Puts the last manifest of a run on the live market into its folder, where [`Self::finish`] could not be done too:
+    /// room for it was kept.
+    ///
+    /// # Errors
+    /// [`FolderError`]; the manifest before is there then.
+    pub fn end_live(folder: &Path, manifest: &Manifest) -> Result<(), FolderError> {
+        let room = folder.join(ROOM_FILE);
+        match std::fs::remove_file(&room) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(FolderError::at(&room)(error));
+            }
+            _ => replace_manifest(folder, manifest),
+        }
+    }
+
     /// Completes the folder: tables, summary, manifest and the page; then puts it in place.
     ///
     /// # Errors
@@ -180,7 +201,7 @@ impl RunFolder {
         write_summary(path, &Summary::new(totals), &self.names)?;
         match self.place {
             Place::Aside(_) => write_json(&path.join(MANIFEST_FILE), manifest)?,
-            Place::Own => replace_manifest(path, manifest)?,
+            Place::Own => Self::end_live(path, manifest)?,
         }
         report::write_from(path, Some(tables), &path.join(REPORT_FILE))?;
         // What was put there while the run went on is not ours either.
@@ -301,7 +322,9 @@ mod tests {
         let path = around.path().join("runs").join("r-1");
         let result = empty();
         let ended = manifest(&result);
-        let begun = Manifest { partial: true, status: "running".to_owned(), ..ended.clone() };
+        let run_kind = Some("paper".to_owned());
+        let status = "running".to_owned();
+        let begun = Manifest { partial: true, status, run_kind, ..ended.clone() };
         let in_place = || read_json(&path, MANIFEST_FILE).unwrap();
         let folder = RunFolder::create_live(&path, &instruments(), &begun).unwrap();
         assert_eq!(
@@ -313,6 +336,20 @@ mod tests {
         // As a kill leaves it.
         drop(folder);
         assert_eq!(in_place()["partial"], true);
+        assert!(path.join(ROOM_FILE).is_file());
+        // What can be done is told by all that reads what is made at the end.
+        let page = around.path().join("page.html");
+        let told = report::write(&path, &page).unwrap_err().to_string();
+        assert!(told.contains("it still runs, or it was killed") && !page.exists(), "{told}");
+        assert!(told.contains("`kumiki replay journal`"), "{told}");
+        let fault = Some("JOURNAL: of a test".to_owned());
+        let failed =
+            Manifest { partial: false, status: "failed".to_owned(), fault, ..ended.clone() };
+        RunFolder::end_live(&path, &Manifest { run_kind: Some("paper".to_owned()), ..failed })
+            .unwrap();
+        assert!(!path.join(ROOM_FILE).exists());
+        let told = report::write(&path, &page).unwrap_err().to_string();
+        assert!(told.contains("it ended with: JOURNAL: of a test"), "{told}");
         assert!(!RunFolder::remove(&path).unwrap());
         std::fs::remove_dir_all(&path).unwrap();
 
@@ -320,6 +357,7 @@ mod tests {
         std::fs::write(path.join("strategy.wasm"), "").unwrap();
         folder.finish(&Manifest { partial: false, ..ended }, &result.totals).unwrap();
         assert_eq!(in_place()["partial"], false);
+        assert!(!path.join(ROOM_FILE).exists());
         assert!(path.join(REPORT_FILE).is_file() && path.join("fills.csv").is_file());
         assert!(!RunFolder::remove(&path).unwrap());
         assert!(

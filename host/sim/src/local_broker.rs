@@ -42,9 +42,14 @@ pub use config::{Config, Dialect, FeedStart, FirstDay, Listed, QuoteNames, Sourc
 pub use faults::{FaultKind, FaultSetting};
 pub use secrecy::SecretString;
 
+use domain::{ExchangeCalendar, JstDate};
 use feed::Walk;
 use gateway::Gateway;
+use replay::data_set::DataSet;
 use server::Shared;
+
+use crate::files::{self, FilesError, Wanted};
+use crate::web_broker::Follower;
 
 /// Why the server does not start.
 #[derive(Debug, Error)]
@@ -71,6 +76,56 @@ pub enum ServerError {
     System(#[from] io::Error),
 }
 
+impl From<FilesError> for ServerError {
+    fn from(error: FilesError) -> Self {
+        match error {
+            FilesError::Issue(why) => Self::Config(why),
+            FilesError::Data(error) => Self::Data(error),
+        }
+    }
+}
+
+/// A gateway before it listens: its trade files are read, and its first day is known.
+pub(crate) struct Prepared {
+    pub(crate) config: Config,
+    data: Option<DataSet>,
+    pub(crate) first_day: JstDate,
+}
+
+impl Prepared {
+    pub(crate) fn new(mut config: Config) -> Result<Self, ServerError> {
+        let data = match &config.source {
+            Source::Files { folder, cache, start, end } => {
+                let range = (*start, *end);
+                let wanted = Wanted { folder: folder.clone(), cache: cache.clone(), range };
+                let (data, issues) = files::load(&config.issues, wanted)?;
+                (config.issues, config.any_symbol) = (issues, false);
+                Some(data)
+            }
+            Source::Walk { days, .. } if !(1..=limits::DAYS_MAX).contains(days) => {
+                let most = limits::DAYS_MAX;
+                return Err(ServerError::Config(format!("{days} days: it must be 1 to {most}")));
+            }
+            Source::Walk { .. } | Source::Still => None,
+        };
+        let of_files = data.as_ref().map(|data| data.range.0);
+        let first_day = gateway::first_day(&config, &ExchangeCalendar::default(), of_files)?;
+        if config.first_day == FirstDay::Today {
+            // It is asked for again, maybe after midnight.
+            config.first_day = FirstDay::On(first_day);
+        }
+        Ok(Self { config, data, first_day })
+    }
+
+    /// Whose sessions the first day has; none: the market stands.
+    pub(crate) fn sessions(&self) -> Option<JstDate> {
+        match self.config.source {
+            Source::Still => None,
+            _ => Some(self.data.as_ref().map_or(self.first_day, |data| data.range.0)),
+        }
+    }
+}
+
 /// A running simulated gateway. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Server {
@@ -86,26 +141,24 @@ impl Server {
     ///
     /// # Errors
     /// [`ServerError`]: the configuration, the trade files or the port.
-    pub fn start(mut config: Config) -> Result<Self, ServerError> {
-        let source = config.source.clone();
-        let speed = config.speed;
-        let data = match &source {
-            Source::Files { folder, cache, start, end } => {
-                Some(feed::load(&mut config, folder.clone(), cache.clone(), (*start, *end))?)
-            }
-            Source::Walk { days, .. } if !(1..=limits::DAYS_MAX).contains(days) => {
-                let most = limits::DAYS_MAX;
-                return Err(ServerError::Config(format!("{days} days: it must be 1 to {most}")));
-            }
-            _ => None,
-        };
-        let port = config.port;
+    pub fn start(config: Config) -> Result<Self, ServerError> {
+        Self::start_prepared(Prepared::new(config)?, None)
+    }
+
+    /// Starts a gateway whose trades, and days, are those of a broker too.
+    pub(crate) fn start_prepared(
+        prepared: Prepared,
+        follower: Option<Follower>,
+    ) -> Result<Self, ServerError> {
+        let Prepared { config, data, .. } = prepared;
+        let (source, speed, port) = (config.source.clone(), config.speed, config.port);
         let bound = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port));
         let listener = bound.map_err(|source| ServerError::Port { port, source })?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let first = data.as_ref().map(|data| data.range.0);
-        let gateway = Gateway::new(Arc::new(config), first)?;
+        let mut gateway = Gateway::new(Arc::new(config), first)?;
+        gateway.follower = follower;
         let stop = CancellationToken::new();
         let shared = Arc::new(Shared::new(gateway, address, stop));
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;

@@ -17,7 +17,9 @@ pub mod control;
 mod days;
 mod event_log;
 mod faults;
+mod follower;
 mod inquiries;
+mod late_lists;
 mod ledger;
 pub mod limits;
 mod login_key;
@@ -40,7 +42,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use domain::ExchangeCalendar;
+use domain::{ExchangeCalendar, JstDate};
 use serde_json::Value;
 use thiserror::Error;
 use tokio::net::TcpListener;
@@ -53,8 +55,13 @@ pub use faults::{FaultKind, FaultSetting};
 pub use login_key::new_private_key;
 pub use secrecy::SecretString;
 
+pub(crate) use days::NewDay;
+pub(crate) use follower::Follower;
+
 use broker::Broker;
 use server::Shared;
+
+use crate::files::{self, FilesError, Wanted};
 
 /// Why the server does not start.
 #[derive(Debug, Error)]
@@ -81,6 +88,15 @@ pub enum ServerError {
     System(#[from] io::Error),
 }
 
+impl From<FilesError> for ServerError {
+    fn from(error: FilesError) -> Self {
+        match error {
+            FilesError::Issue(why) => Self::Config(why),
+            FilesError::Data(error) => Self::Data(error),
+        }
+    }
+}
+
 /// A running simulated broker. It ends when this is dropped.
 pub struct Server {
     /// Where it listens.
@@ -104,8 +120,32 @@ impl Server {
     /// # Errors
     /// [`ServerError`]: the configuration, the trade files or the port.
     pub fn start(mut config: Config) -> Result<Self, ServerError> {
-        let data = config.data.clone();
-        let loaded = data.as_ref().map(|data| market::load(&mut config, data)).transpose()?;
+        let Some(data) = config.data.clone() else { return Self::listen(config, None) };
+        let wanted =
+            Wanted { folder: data.folder, cache: data.cache, range: (data.start, data.end) };
+        let loaded;
+        (loaded, config.issues) = files::load(&config.issues, wanted)?;
+        let mut server = Self::listen(config, Some(loaded.range.0))?;
+        server.shared.broker().market_runs = data.begins == MarketStart::AtOnce;
+        let shared = Arc::clone(&server.shared);
+        let playing = std::thread::Builder::new().name("sim-market".to_owned());
+        server.threads.push(playing.spawn(move || market::play(&shared, &loaded, data.speed))?);
+        Ok(server)
+    }
+
+    /// Starts a broker whose market is a gateway's. The first day has the sessions of a date; none: the
+    /// market stands.
+    pub(crate) fn start_following(
+        config: Config,
+        hours_of: Option<JstDate>,
+    ) -> Result<(Self, Follower), ServerError> {
+        let server = Self::listen(config, hours_of)?;
+        let follower = Follower::of(&server.shared);
+        Ok((server, follower))
+    }
+
+    /// Listens. The first day has the sessions of a date; none: the market stands until trades are posted.
+    fn listen(mut config: Config, hours_of: Option<JstDate>) -> Result<Self, ServerError> {
         if config.form == Form::V4r10 && config.private_key.is_none() {
             config.private_key = Some(new_private_key()?);
         }
@@ -115,18 +155,16 @@ impl Server {
         let listener = bound.map_err(|source| ServerError::Port { port, source })?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        let first_date = loaded.as_ref().map(|loaded| loaded.range.0);
         let (changes, changed) = watch::channel(0);
         let config = Arc::new(config);
-        let mut broker =
-            Broker::new(config, address.port(), ExchangeCalendar::default(), changes, first_date)?;
-        broker.market_runs = data.as_ref().is_some_and(|data| data.begins == MarketStart::AtOnce);
+        let broker =
+            Broker::new(config, address.port(), ExchangeCalendar::default(), changes, hours_of)?;
         let stop = CancellationToken::new();
         let shared = Arc::new(Shared::new(broker, changed, stop));
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         let for_server = Arc::clone(&shared);
         let serving = std::thread::Builder::new().name("sim-web-broker".to_owned());
-        let mut threads = vec![serving.spawn(move || {
+        let threads = vec![serving.spawn(move || {
             runtime.block_on(async move {
                 match TcpListener::from_std(listener) {
                     Ok(listener) => server::serve(listener, for_server).await,
@@ -134,11 +172,6 @@ impl Server {
                 }
             });
         })?];
-        if let (Some(loaded), Some(data)) = (loaded, data) {
-            let shared = Arc::clone(&shared);
-            let playing = std::thread::Builder::new().name("sim-market".to_owned());
-            threads.push(playing.spawn(move || market::play(&shared, &loaded, data.speed))?);
-        }
         Ok(Self { address, private_key, shared, threads })
     }
 

@@ -41,6 +41,9 @@ pub struct OrderLimits {
 pub struct OrderGuard {
     /// Whether market data are lost at present, so that it buys no more (specification 4, P115).
     pub market_data_lost: bool,
+    /// The clock by which sent orders are counted; none: the time of the market. Real orders count by the engine's,
+    /// because a market that stands still sends no rows.
+    pub clock: Option<fn() -> TsNanos>,
     limits: OrderLimits,
     /// When the orders of the last 60 s left, as many as are allowed.
     sent: VecDeque<TsNanos>,
@@ -78,6 +81,7 @@ impl OrderGuard {
     pub fn new(limits: OrderLimits) -> Self {
         Self {
             market_data_lost: false,
+            clock: None,
             limits,
             sent: VecDeque::new(),
             realised_before: Money::ZERO,
@@ -89,6 +93,11 @@ impl OrderGuard {
     pub(crate) fn begin_day(&mut self, execution: &impl ExecutionClient) {
         execution.view_portfolio(&mut self.view, false);
         self.realised_before = self.view.account.realised_pnl;
+    }
+
+    /// Counts what the strategy gained or lost on the present day before its session began (specification 4, P96).
+    pub fn add_realised(&mut self, realised: Money) {
+        self.realised_before -= realised;
     }
 
     /// Checks a command of the strategy. A new order that passes counts as sent. A command that cannot have an
@@ -103,6 +112,7 @@ impl OrderGuard {
         if !matches!(command, OrderCommand::Submit(_) | OrderCommand::Modify { .. }) {
             return Ok(());
         }
+        let now = self.clock.map_or(now, |clock| clock());
         let is_over = |sent: &mut TsNanos| sent.plus_nanos(RATE_NANOS) <= now;
         while self.sent.pop_front_if(is_over).is_some() {}
         execution.view_portfolio(&mut self.view, true);

@@ -202,6 +202,15 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
         self.deliver()
     }
 
+    /// Executes a command of the strategy that was made before, at the present instant. Its guard is not asked.
+    ///
+    /// # Errors
+    /// A fault.
+    pub fn strategy_command(&mut self, command: OrderCommand) -> Result<(), Box<Fault>> {
+        self.execution.execute(self.now, Origin::Strategy, command);
+        self.deliver()
+    }
+
     /// Passes events of the account to the strategy at the present instant, and executes its commands.
     ///
     /// # Errors

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use domain::clock::{Stopwatch, sleep};
 use domain::market_update::{
     AggressorSide, Board, Level, MarketUpdate, SideRule, Symbol, TimeSource, TradePrint,
 };
-use domain::{InstrumentId, Money, OrderEventKind, TsNanos};
+use domain::{Money, OrderEventKind, TsNanos};
 use exchange::Preset;
 use live::feed::{FeedLimits, FeedObserver, FeedRows, FeedSender, Opening, feed};
 use live::paper::{PaperOutcome, PaperRun};
@@ -21,11 +22,11 @@ use replay::RunObserver;
 use replay::instruments::InstrumentChoices;
 use results::sink::{Record, RunSink};
 use sandbox::Limits;
-use serde_json::json;
+use serde_json::{Value, json};
 use tests::built;
 use trader::{OrderLimits, Strategies};
 
-use crate::measure;
+use crate::{live_memory, measure};
 
 /// Frames of all symbols, and how many come in a second.
 const FRAMES: u64 = 50_000;
@@ -34,12 +35,12 @@ const FRAMES_PER_SECOND: u64 = 5_000;
 const SYMBOLS: u64 = 50;
 const TRADED: u64 = 4;
 /// 2026-11-30 09:00 in Japan.
-const OPEN_MS: u64 = 1_795_996_800_000;
+pub(crate) const OPEN_MS: u64 = 1_795_996_800_000;
 /// Sends one order for each trade.
 const STRATEGY: &str = "orders-every-tick";
 
 /// Opens the feed as soon as the strategy is ready.
-struct OpensAtOnce(Arc<Mutex<bool>>);
+pub(crate) struct OpensAtOnce(pub(crate) Arc<Mutex<bool>>);
 
 impl FeedObserver for OpensAtOnce {
     fn ready(&mut self, opening: Opening) {
@@ -50,7 +51,7 @@ impl FeedObserver for OpensAtOnce {
     fn slow(&mut self, _: bool) {}
 }
 
-struct Quiet;
+pub(crate) struct Quiet;
 
 impl RunObserver for Quiet {}
 
@@ -72,15 +73,26 @@ impl RunSink for Orders {
     }
 }
 
-fn symbol(number: u64) -> String {
+pub(crate) fn symbol(number: u64) -> String {
     format!("{}", 7_203 + number)
 }
 
-/// The frame of a number: a trade of one symbol, in turn.
-fn frame(number: u64, session: &Arc<str>) -> MarketUpdate {
-    let symbol = Symbol::new(&symbol(number % SYMBOLS)).expect("four digits");
-    let received = TsNanos::from_nanos((OPEN_MS + number / 5) * 1_000_000);
-    let timestamp_ms = received.millis();
+/// Waits until the strategy gets what is pushed.
+pub(crate) fn wait_for(is_open: &Mutex<bool>) {
+    while !*is_open.lock().unwrap_or_else(PoisonError::into_inner) {
+        sleep(Duration::from_millis(1));
+    }
+}
+
+/// The frame of a number: a trade at a time, of one of so many symbols in turn.
+pub(crate) fn frame(
+    number: u64,
+    symbols: u64,
+    timestamp_ms: u64,
+    session: &Arc<str>,
+) -> MarketUpdate {
+    let symbol = Symbol::new(&symbol(number % symbols)).expect("four digits");
+    let received = TsNanos::from_nanos(timestamp_ms * 1_000_000);
     let price = 28_500_000 + 10_000 * i64::try_from(number % 7).unwrap_or_default();
     let level = |price| Level { price, quantity: 10_000_000 };
     let board = Board {
@@ -115,7 +127,7 @@ fn push(feed: &FeedSender, clock: Stopwatch) -> Vec<Duration> {
     let begin = clock.elapsed();
     let mut pushed = Vec::new();
     for number in 0..FRAMES {
-        let update = frame(number, &session);
+        let update = frame(number, SYMBOLS, OPEN_MS + number / 5, &session);
         let due = begin + Duration::from_nanos(number * 1_000_000_000 / FRAMES_PER_SECOND);
         sleep(due.saturating_sub(clock.elapsed()));
         if number % SYMBOLS < TRADED {
@@ -126,21 +138,24 @@ fn push(feed: &FeedSender, clock: Stopwatch) -> Vec<Duration> {
     pushed
 }
 
-pub(crate) fn run() {
-    let home = tempfile::tempdir().expect("a folder");
-    let strategy = built::test_guest(STRATEGY);
+/// A run of a strategy on paper over so many instruments, in a folder below `home`.
+pub(crate) fn paper(
+    home: &Path,
+    strategy: &Path,
+    parameters: BTreeMap<String, Value>,
+    instruments: u64,
+) -> PaperRun {
     let folder = strategy.parent().expect("a folder").to_owned();
-    let cache = home.path().join("cache");
-    let instruments: Vec<InstrumentId> = (0..TRADED)
-        .map(|number| format!("{}.TSE", symbol(number)).parse().expect("an id"))
-        .collect();
-    let paper = PaperRun {
+    let cache = home.join("cache");
+    let ids = (0..instruments).map(|number| format!("{}.TSE", symbol(number)));
+    PaperRun {
+        kind: live::journal::RunKind::Paper,
         run_id: "bench".to_owned(),
-        strategy_id: STRATEGY.to_owned(),
+        strategy_id: "bench".to_owned(),
         strategy: strategy.to_string_lossy().into_owned(),
         strategies: Strategies { folder, cache, shipped: None },
-        parameters: BTreeMap::new(),
-        instruments: instruments.clone(),
+        parameters,
+        instruments: ids.map(|id| id.parse().expect("an id")).collect(),
         data: None,
         choices: InstrumentChoices::default(),
         rows: FeedRows::Trades,
@@ -149,8 +164,15 @@ pub(crate) fn run() {
         model: Preset::Realistic.model(),
         limits: Limits::default(),
         orders: OrderLimits::default(),
-        folder: home.path().join("run"),
-    };
+        folder: home.join("run"),
+    }
+}
+
+pub(crate) fn run() {
+    let home = tempfile::tempdir().expect("a folder");
+    let strategy = built::test_guest(STRATEGY);
+    let paper = paper(home.path(), &strategy, BTreeMap::new(), TRADED);
+    let instruments = paper.instruments.clone();
     let ready = paper.prepare(&mut Quiet).expect("the strategy loads");
     let is_open = Arc::new(Mutex::new(false));
     let observer = Box::new(OpensAtOnce(Arc::clone(&is_open)));
@@ -158,9 +180,7 @@ pub(crate) fn run() {
         feed(&instruments, FeedRows::Trades, FeedLimits::default(), observer);
     let clock = Stopwatch::start();
     let pusher = thread::spawn(move || {
-        while !*is_open.lock().unwrap_or_else(PoisonError::into_inner) {
-            sleep(Duration::from_millis(1));
-        }
+        wait_for(&is_open);
         let pushed = push(&sender, clock);
         while sender.waiting() > 0 {
             sleep(Duration::from_millis(1));
@@ -186,4 +206,5 @@ pub(crate) fn run() {
         "p99_us": part(99), "max_us": part(100), "goal_p50_max_us": 100, "goal_p99_max_us": 1_000,
     });
     measure::figure("live/trade_to_order", "us", part(50), part(0), &more);
+    live_memory::report();
 }

@@ -12,6 +12,7 @@ mod ipc_feed;
 mod ipc_pace;
 mod languages_bench;
 mod live_bench;
+mod live_memory;
 mod measure;
 mod memory;
 mod orders_bench;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         "update" => update_bench::run(),
         // The memory of one piece of work is measured in a process of its own.
         "memory-of" => memory::child(),
+        live_memory::TASK => live_memory::child(),
         rank_memory::TASK => rank_memory::child(),
         serve_mixed::TASK => serve_mixed::child(),
         other => {

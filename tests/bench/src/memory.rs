@@ -66,8 +66,17 @@ fn peak_bytes() -> Option<u64> {
     peak_in("/proc/self/status")
 }
 
+/// This process's memory now, where the system tells it.
+pub(crate) fn resident_bytes() -> Option<u64> {
+    bytes_in("/proc/self/status", "VmRSS:")
+}
+
 fn peak_in(status: &str) -> Option<u64> {
+    bytes_in(status, "VmHWM:")
+}
+
+fn bytes_in(status: &str, name: &str) -> Option<u64> {
     let status = std::fs::read_to_string(status).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1_024)
 }

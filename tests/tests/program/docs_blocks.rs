@@ -18,6 +18,8 @@ use shell::Shell;
 
 /// Folders of docs/ whose pages have a test here.
 const FOLDERS: [&str; 6] = ["concepts", "howto", "ja", "reference", "start", "tutorials"];
+/// Pages beside these folders, each with a test here.
+const SINGLE: [&str; 1] = ["docs/live.md"];
 /// Pages that are not run: those of the development, the list of pages, and those that are generated from the code.
 const NOT_RUN: [&str; 7] = [
     "docs/develop/",
@@ -322,6 +324,11 @@ fn the_pages_on_single_tasks_run() {
 }
 
 #[test]
+fn the_page_on_real_orders_runs() {
+    run(SINGLE[0], |path| path == SINGLE[0]);
+}
+
+#[test]
 fn the_reference_runs() {
     run("docs/reference", is_in("reference"));
 }
@@ -329,6 +336,27 @@ fn the_reference_runs() {
 #[test]
 fn the_japanese_pages_run() {
     run("docs/ja", is_in("ja"));
+}
+
+/// Who has walked through the front page more than once gets the report of the newest run.
+#[test]
+fn the_front_page_reports_the_newest_of_several_runs() {
+    let page = Page::read("README.md".to_owned());
+    let commands = page.blocks.iter().filter_map(|block| page::commands(block.text()).ok());
+    let mut reports = commands.flatten().filter(|typed| typed.command.contains("cache/runs"));
+    let report = reports.next().expect("the front page reports a run on paper").command;
+    let mut shell = Shell::new(false);
+    let data = "kumiki data sample --out data --instrument 7203.TSE --days 1";
+    shell.run(data, 0).unwrap();
+    let (older, newer) = ("20261130T003105123Z-ffffffff", "20261130T003105124Z-00000000");
+    for run in [older, newer] {
+        let line = format!(
+            "kumiki replay run buy-and-hold --data data --instrument 7203.TSE --out cache/runs/{run}"
+        );
+        shell.run(&line, 0).unwrap();
+    }
+    let said = shell.run(&report, 0).unwrap();
+    assert!(said.contains(newer) && !said.contains(older), "{said}");
 }
 
 /// No fence is of a language that nobody knows, no tag is, and no folder of pages is without a test.
@@ -361,8 +389,9 @@ fn every_block_is_known_and_counted() {
         let (folder, _) = path.strip_prefix("docs/")?.split_once('/')?;
         Some(folder.to_owned())
     };
-    let outside = pages.iter().find(|path| path.starts_with("docs/") && folder(path).is_none());
-    assert_eq!(outside, None, "a page lies in a folder of docs/");
+    let is_outside = |path: &&String| path.starts_with("docs/") && folder(path).is_none();
+    let outside: Vec<&String> = pages.iter().filter(is_outside).collect();
+    assert_eq!(outside, SINGLE, "another page lies in a folder of docs/");
     let folders: BTreeSet<String> = pages.iter().filter_map(folder).collect();
     assert!(folders.iter().eq(FOLDERS), "{folders:?}");
 }

@@ -28,10 +28,11 @@ from kumiki.errors import (
     EngineStartError, EngineTimeoutError, GatewayConnectionError, GatewayError, HandshakeTimeoutError,
     InsufficientFundsError, InternalError, KumikiError, LeftOutWarning, LiveEngineUnavailableError, LocalAppDownError,
     LoginCancelledError, LoginFailedError, MarketClosedError, MarketDataLostError, MissingPackageError, ModeError,
-    ModeMismatchError, NotInReplayModeError, NotLoadedError, OrderInternalError, OrderInvalidError,
-    OrderOutcomeUnknownError, OrderRejectedError, OrderStatusUnknownError, OrderUnsupportedError,
-    ProgramNotFoundError, RateLimitedError, RecordingIncompleteError, RecordingStoppedError, RegisterFullError,
-    ResultsError, SchemaError, SecondPasswordInvalidError, SecondPasswordLockedError, SecondPasswordMissingError,
+    ModeMismatchError, NotInReplayModeError, NotLoadedError, OrderCameBackError, OrderInternalError,
+    OrderInvalidError, OrderOutcomeUnknownError, OrderRejectedError, OrderStatusUnknownError, OrdersUnsettledError,
+    OrdersWorkingError, OrderUnsupportedError, PositionMismatchError, ProgramNotFoundError, RateLimitedError,
+    RecordingIncompleteError, RecordingStoppedError, RegisterFullError, ResultsError, SchemaError,
+    SecondPasswordInvalidError, SecondPasswordLockedError, SecondPasswordMissingError, SecondPasswordNeededError,
     SecondPasswordRequiredError, SessionClosedError, SessionExpiredError, StrategyError, StrategyFaultError,
     StrategyInitError, StrategyLoadError, StrategySlowError, TokenExpiredError, TooManyInstrumentsError, TooSlowError,
     UnsupportedInstrumentError, ValidationError, VenueError, VenueNotAvailableError, VenueNotReadyError,
@@ -46,7 +47,8 @@ if TYPE_CHECKING:
     from kumiki.live import LiveSession
     from kumiki.records import (
         BuyingPower, CancelAllResult, CancelOrderResult, LoadedData, LoadedInstrument, ModifyOrderResult, Order,
-        Position, Progress, SessionInfo, SubmitOrderResult, SubmittedOrder, VenueBuyingPower, VenueState,
+        Position, Progress, SessionInfo, StrategyPosition, SubmitOrderResult, SubmittedOrder, VenueBuyingPower,
+        VenueState,
     )
     from kumiki.results import RunResult
     from kumiki.session import EventStream, ReplaySession, Run
@@ -58,17 +60,19 @@ __all__ = [
     "InsufficientFundsError", "InternalError", "KumikiError", "LeftOutWarning", "Level", "LiveEngineUnavailableError",
     "LiveSession", "LoadedData", "LoadedInstrument", "LocalAppDownError", "LoginCancelledError", "LoginFailedError",
     "MarketClosedError", "MarketDataLostError", "MissingPackageError", "ModeError", "ModeMismatchError",
-    "ModifyOrderResult", "NotInReplayModeError", "NotLoadedError", "Order", "OrderInternalError", "OrderInvalidError",
-    "OrderOutcomeUnknownError", "OrderRejectedError", "OrderStatusUnknownError", "OrderUnsupportedError", "Position",
-    "ProgramNotFoundError", "Progress", "RateLimitedError", "RecordingIncompleteError", "RecordingStoppedError",
-    "RegisterFullError", "ReplaySession", "ResultsError", "Run", "RunResult", "SchemaError",
+    "ModifyOrderResult", "NotInReplayModeError", "NotLoadedError", "Order", "OrderCameBackError",
+    "OrderInternalError", "OrderInvalidError", "OrderOutcomeUnknownError", "OrderRejectedError",
+    "OrderStatusUnknownError", "OrdersUnsettledError", "OrdersWorkingError", "OrderUnsupportedError", "Position",
+    "PositionMismatchError", "ProgramNotFoundError", "Progress", "RateLimitedError", "RecordingIncompleteError",
+    "RecordingStoppedError", "RegisterFullError", "ReplaySession", "ResultsError", "Run", "RunResult", "SchemaError",
     "SecondPasswordInvalidError", "SecondPasswordLockedError", "SecondPasswordMissingError",
-    "SecondPasswordRequiredError", "SessionClosedError", "SessionExpiredError", "SessionInfo", "StrategyError",
-    "StrategyFaultError", "StrategyInitError", "StrategyLoadError", "StrategySlowError", "SubmitOrderResult",
-    "SubmittedOrder", "TokenExpiredError", "TooManyInstrumentsError", "TooSlowError", "Trade",
-    "UnsupportedInstrumentError", "ValidationError", "VenueBuyingPower", "VenueError", "VenueNotAvailableError",
-    "VenueNotReadyError", "VenueRejectedError", "VenueState", "VenueUnsupportedError", "WrongEngineError", "aio",
-    "program", "ray", "schema", "schemas", "to_datetime", "to_ns",
+    "SecondPasswordNeededError", "SecondPasswordRequiredError", "SessionClosedError", "SessionExpiredError",
+    "SessionInfo", "StrategyError", "StrategyFaultError", "StrategyInitError", "StrategyLoadError",
+    "StrategyPosition", "StrategySlowError", "SubmitOrderResult", "SubmittedOrder", "TokenExpiredError",
+    "TooManyInstrumentsError", "TooSlowError", "Trade", "UnsupportedInstrumentError", "ValidationError",
+    "VenueBuyingPower", "VenueError", "VenueNotAvailableError", "VenueNotReadyError", "VenueRejectedError",
+    "VenueState", "VenueUnsupportedError", "WrongEngineError", "aio", "program", "ray", "schema", "schemas",
+    "to_datetime", "to_ns",
 ]
 
 #: Looked up when they are asked for: `python -m kumiki` needs none of them.

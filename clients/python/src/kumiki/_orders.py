@@ -92,6 +92,25 @@ def listed(venue: str, status: str | None, instrument_id: str | None, date: Date
     return {"venue": venue, "filter": only}
 
 
+def settled(client_order_id: str, origin: str, venue_order_id: str | None) -> dict[str, Any]:
+    """The fields of SettleOrder."""
+    number = None if venue_order_id is None else _id("venue_order_id", venue_order_id)
+    origin = _arguments.text("origin", origin, "person or strategy")
+    return {"client_order_id": _id("client_order_id", client_order_id), "origin": origin, "venue_order_id": number}
+
+
+def adjusted(
+    strategy_id: str, instrument_id: str, quantity: Amount, average_price: Amount, why: str
+) -> dict[str, Any]:
+    """The fields of AdjustStrategyPosition."""
+    return {
+        "strategy_id": _arguments.text("strategy_id", strategy_id),
+        "instrument_id": _arguments.text("instrument_id", instrument_id, INSTRUMENT),
+        "quantity": amount_text("quantity", quantity), "average_price": amount_text("average_price", average_price),
+        "why": _arguments.text("why", why),
+    }
+
+
 def span(start_date: Date, end_date: Date) -> dict[str, str]:
     """A range of dates."""
     return {"start_date": date_text(start_date, "start_date"), "end_date": date_text(end_date, "end_date")}

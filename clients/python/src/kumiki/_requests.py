@@ -27,6 +27,8 @@ ANSWERS = {
     "Subscribe": ("Subscribed",), "Unsubscribe": ("Unsubscribed",),
     "GetBoard": ("DepthSnapshot",), "EvictLru": ("SubscriptionEvicted",), "RequestVenueLogin": ("VenueReady",),
     "GetVenueState": ("VenueState",), "SetSecondPassword": ("SecondPasswordSet",),
+    "SettleOrder": ("OrderSettled",), "GetStrategyPositions": ("StrategyPositions",),
+    "AdjustStrategyPosition": ("StrategyPositionAdjusted",),
     # It has none, unless it is refused.
     "ForgetSecondPassword": (),
 }

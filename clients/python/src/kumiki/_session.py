@@ -268,7 +268,8 @@ class Session:
         config = {**await self._completed(config), "strategy_id": strategy_id}
         started = self.events("EngineStarted", "EngineError", timeout=GIVEN_UP_START_TIME)
         try:
-            answer = await self._ask("StartEngine", engine=self._engine, strategy_id=strategy_id, config=config)
+            what: dict[str, Any] = {"engine": self._engine, "strategy_id": strategy_id, "config": config}
+            answer = await self._ask("StartEngine", timeout=self._start_time(config), **what)
         except (asyncio.CancelledError, EngineTimeoutError):
             # It may begin all the same, and nobody would follow it.
             self._given_up = asyncio.get_running_loop().create_task(_quietly(self._end_late(started, strategy_id)))
@@ -286,6 +287,10 @@ class Session:
                 if event.name == "EngineStarted":
                     await self.stop()
                 return
+
+    def _start_time(self, config: dict[str, Any]) -> float:
+        """Seconds that the start of a run may take."""
+        return self._timeout
 
     async def _completed(self, config: dict[str, Any]) -> dict[str, Any]:
         """A config with what only the engine knows."""

@@ -9,7 +9,7 @@ from typing import Any, Literal, Union
 
 from kumiki import _arguments, _orders
 from kumiki._program import Place
-from kumiki.errors import LiveEngineUnavailableError, NotLoadedError, ValidationError
+from kumiki.errors import NotLoadedError, ValidationError
 from kumiki.events import Amount, amount_text
 from kumiki.records import LoadedInstrument
 from kumiki.times import Date
@@ -24,6 +24,8 @@ LiveGranularity = Literal["Trade", "Minute"]
 Execution = Union[str, Mapping[str, Any], None]
 #: Yen at the start of a run, as of `kumiki replay run`: the same strategy has the same result in both.
 CASH = 10_000_000
+#: Orders in a minute and at the same time that a strategy with real orders sends at most, unless told otherwise.
+_REAL_ORDERS_PER_MINUTE, _REAL_OPEN_ORDERS = 30, 10
 #: The limits of a live strategy's orders, and what is wanted where one is something else.
 _SHARES, _YEN = "shares as a whole number", "yen as a whole number"
 _LIMITS = {
@@ -84,19 +86,37 @@ def live_config(
     granularity: str, initial_cash: Amount, execution: Execution, max_qty: int, max_notional_jpy: int,
     **limits: int | None,
 ) -> dict[str, Any]:
-    """The config of StartEngine for the live market (pins P82, P119, P123); a limit that is None is none."""
-    if not _arguments.flag("paper", paper):
-        text = "paper=False: strategies send no real orders yet; with paper=True orders go to the simulated exchange"
-        raise LiveEngineUnavailableError(text, code="live_engine_unavailable")
+    """The config of StartEngine for the live market (pins P82, P83, P119, P123); on paper a limit that is None is
+    none."""
     limits = {"max_qty": max_qty, "max_notional_jpy": max_notional_jpy, **limits}
     needed = ("max_qty", "max_notional_jpy")
+    if _arguments.flag("paper", paper):
+        where = {"paper": True, "initial_cash": amount_text("initial_cash", initial_cash), **_execution(execution)}
+    else:
+        where = {}
+        for name, is_given in (("initial_cash", initial_cash != CASH), ("execution", execution is not None)):
+            if is_given:
+                text = f"{name}: real orders have none; leave it out, or run on paper"
+                raise ValidationError(text, code="validation_error")
+        usual = {
+            "max_position_qty": max_qty, "max_orders_per_minute": _REAL_ORDERS_PER_MINUTE,
+            "max_open_orders": _REAL_OPEN_ORDERS,
+        }
+        limits = {name: usual.get(name) if most is None else most for name, most in limits.items()}
     return {
-        **instruments(instrument_id), **_strategy(strategy_file, parameters), "paper": True,
+        **instruments(instrument_id), **_strategy(strategy_file, parameters), **where,
         "granularity": _arguments.text("granularity", granularity, "Trade or Minute"),
-        "initial_cash": amount_text("initial_cash", initial_cash), **_execution(execution),
         **{name: _arguments.whole(name, most, _LIMITS[name]) for name, most in limits.items()
            if most is not None or name in needed},
     }
+
+
+def live_id(strategy_id: str | None, strategy_file: Place, paper: bool) -> str:
+    """The name of a live run's strategy. With real orders it takes over what it holds under that name, so it is the
+    file's own (pin P126)."""
+    if strategy_id is not None:
+        return strategy_id
+    return "live-strategy" if paper else os.path.basename(str(strategy_file)).removesuffix(".wasm")
 
 
 def _execution(execution: Execution) -> dict[str, Any]:

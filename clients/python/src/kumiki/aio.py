@@ -12,16 +12,18 @@ from kumiki._session import Run, Session
 from kumiki._starts import Execution, Granularity, LiveGranularity, Multiplier
 from kumiki._streams import AsyncEventStream, AsyncRecordStream
 from kumiki.boards import Board, Trade
-from kumiki.errors import NotLoadedError
+from kumiki.errors import NotLoadedError, SecondPasswordRequiredError
 from kumiki.events import Amount, Event
 from kumiki.records import (
-    BuyingPower, CancelAllResult, LoadedData, ModifyOrderResult, SubmitOrderResult, VenueBuyingPower, VenueState,
+    BuyingPower, CancelAllResult, LoadedData, ModifyOrderResult, StrategyPosition, SubmitOrderResult, VenueBuyingPower,
+    VenueState,
 )
 from kumiki.results import RunResult
 from kumiki.times import Date, Time
 
 #: The venue whose password the engine may ask a person for.
 _LOCAL_BROKER = "local_broker"
+_WEB_BROKER = "web_broker"
 #: Seconds for that: longer than the engine waits.
 _TYPING_TIME = 330.0
 
@@ -133,6 +135,11 @@ class LiveSession(Session):
     _engine_mode, _engine = "live", "Live"
     # The engine waits up to 30 s for the ends of the strategy's orders (P86).
     _stop_time = 45.0
+    # It waits twice so long for orders of earlier runs before it starts one with real orders (P104, P105).
+    _real_start_time = 120.0
+
+    def _start_time(self, config: dict[str, Any]) -> float:
+        return self._timeout if config.get("paper") else max(self._timeout, self._real_start_time)
 
     def __init__(
         self, *, venue: str = "web_broker", data: Place | None = None, attach: _attach.Endpoint | None = "auto",
@@ -143,6 +150,15 @@ class LiveSession(Session):
             venue=venue, data=data, attach=attach, config_dir=config_dir, cache_dir=cache_dir, program=program,
             token=token, timeout=timeout, log_level=log_level,
         )
+
+    async def _completed(self, config: dict[str, Any]) -> dict[str, Any]:
+        if not config.get("paper"):
+            # Without it each order of the strategy would be rejected (P122).
+            state = VenueState.of(await self._ask("GetVenueState", venue=_WEB_BROKER))
+            if state.second_password_held is False:
+                text = "run: the second password is needed; call set_second_password(), then make the same call again"
+                raise SecondPasswordRequiredError(text)
+        return config
 
     def _config_dir_of_own(self) -> Place:
         # What keeps an order from being sent twice lies there, and must outlive the session.
@@ -241,12 +257,32 @@ class LiveSession(Session):
         """What the account may buy for now."""
         return VenueBuyingPower.of(await self._ask_for_all("GetBuyingPower"))
 
+    # --- What strategies did with real orders, and a person's decisions about it.
+
+    async def settle_order(
+        self, *, client_order_id: str, venue_order_id: str | None, origin: str = "person"
+    ) -> None:
+        """Decides an order whose answer was lost."""
+        await self._ask("SettleOrder", **_orders.settled(client_order_id, origin, venue_order_id))
+
+    async def strategy_positions(self) -> list[StrategyPosition]:
+        """What strategies hold."""
+        answer = await self._ask("GetStrategyPositions")
+        return [StrategyPosition.of(row) for row in answer["positions"]]
+
+    async def adjust_strategy_position(
+        self, *, strategy_id: str, instrument_id: str, quantity: Amount, average_price: Amount, why: str
+    ) -> StrategyPosition:
+        """Corrects what a strategy holds."""
+        fields = _orders.adjusted(strategy_id, instrument_id, quantity, average_price, why)
+        return StrategyPosition.of((await self._ask("AdjustStrategyPosition", **fields))["position"])
+
     # --- Strategies.
 
     @overload
     async def run(
         self, *, instrument_id: str | Sequence[str], strategy_file: Place, max_qty: int, max_notional_jpy: int,
-        paper: bool = ..., on_event: Callable[[Event], object] | None = ..., strategy_id: str = ...,
+        paper: bool = ..., on_event: Callable[[Event], object] | None = ..., strategy_id: str | None = ...,
         initial_cash: Amount = ..., strategy_init_kwargs: Mapping[str, Any] | None = ...,
         execution: Execution = ..., granularity: LiveGranularity = ..., max_position_qty: int | None = ...,
         max_orders_per_minute: int | None = ..., max_open_orders: int | None = ...,
@@ -256,7 +292,7 @@ class LiveSession(Session):
     @overload
     async def run(
         self, *, instrument_id: str | Sequence[str], strategy_file: Place, max_qty: int, max_notional_jpy: int,
-        paper: bool = ..., on_event: Callable[[Event], object] | None = ..., strategy_id: str = ...,
+        paper: bool = ..., on_event: Callable[[Event], object] | None = ..., strategy_id: str | None = ...,
         initial_cash: Amount = ..., strategy_init_kwargs: Mapping[str, Any] | None = ...,
         execution: Execution = ..., granularity: LiveGranularity = ..., max_position_qty: int | None = ...,
         max_orders_per_minute: int | None = ..., max_open_orders: int | None = ...,
@@ -265,17 +301,17 @@ class LiveSession(Session):
 
     async def run(
         self, *, instrument_id: str | Sequence[str], strategy_file: Place, max_qty: int, max_notional_jpy: int,
-        paper: bool = True, on_event: Callable[[Event], object] | None = None, strategy_id: str = "live-strategy",
+        paper: bool = True, on_event: Callable[[Event], object] | None = None, strategy_id: str | None = None,
         initial_cash: Amount = _starts.CASH, strategy_init_kwargs: Mapping[str, Any] | None = None,
         execution: Execution = None, granularity: LiveGranularity = "Trade", max_position_qty: int | None = None,
         max_orders_per_minute: int | None = None, max_open_orders: int | None = None,
         max_daily_loss_jpy: int | None = None, wait: bool = True,
     ) -> RunResult | Run:
-        """Runs a strategy on the live market, on paper."""
+        """Runs a strategy on the live market, on paper or with real orders."""
         config = _starts.live_config(
             instrument_id, strategy_file, strategy_init_kwargs, paper=paper, granularity=granularity,
             initial_cash=initial_cash, execution=execution, max_qty=max_qty, max_notional_jpy=max_notional_jpy,
             max_position_qty=max_position_qty, max_orders_per_minute=max_orders_per_minute,
             max_open_orders=max_open_orders, max_daily_loss_jpy=max_daily_loss_jpy,
         )
-        return await self._run(config, strategy_id, on_event, wait)
+        return await self._run(config, _starts.live_id(strategy_id, strategy_file, paper), on_event, wait)

@@ -90,76 +90,6 @@ class NotLoadedError(KumikiError):
     """No data is loaded for the run. Load it again before each run: a run uses up the loaded data."""
 
 
-class OrderRejectedError(KumikiError):
-    """An order, a change or a cancel was rejected. Each reason has a class of its own."""
-
-    def __init__(
-        self, message: str = "", *, reason_code: str = "", reason_text: str = "", client_order_id: str | None = None
-    ) -> None:
-        super().__init__(message or f"{reason_code}: {reason_text}", code=reason_code)
-        #: One of the closed list, as VALIDATION_ERROR or INSUFFICIENT_FUNDS.
-        self.reason_code = reason_code
-        #: The same for people; it often begins with the field, as `QUANTITY: ...`.
-        self.reason_text = reason_text
-        self.client_order_id = client_order_id
-
-
-class OrderInvalidError(OrderRejectedError):
-    """An order breaks the schema, or the rules of the exchange: `reason_text` begins with the field."""
-
-
-class OrderUnsupportedError(OrderRejectedError):
-    """A kind of order, a side, a tag or a term that the engine does not take yet."""
-
-
-class VenueUnsupportedError(OrderRejectedError):
-    """The venue cannot do this combination."""
-
-
-class SecondPasswordMissingError(OrderRejectedError):
-    """There is no second password: the person declined to give it."""
-
-
-class SecondPasswordInvalidError(OrderRejectedError):
-    """The broker refused the second password."""
-
-
-class SecondPasswordLockedError(OrderRejectedError):
-    """There were too many wrong second passwords; the next is taken after a while."""
-
-
-class SessionExpiredError(OrderRejectedError):
-    """The broker's session is gone: log in again."""
-
-
-class UnsupportedInstrumentError(OrderRejectedError):
-    """Futures or options, at a venue of stocks."""
-
-
-class GatewayConnectionError(OrderRejectedError):
-    """The venue's program on this machine cannot be reached."""
-
-
-class MarketClosedError(OrderRejectedError):
-    """The venue is closed."""
-
-
-class InsufficientFundsError(OrderRejectedError):
-    """There is not enough money, or there are not enough shares."""
-
-
-class VenueRejectedError(OrderRejectedError):
-    """The venue rejected it; `reason_text` begins with its own code."""
-
-
-class OrderStatusUnknownError(OrderRejectedError):
-    """The venue's number of the order is not known yet, so that it cannot be changed or cancelled."""
-
-
-class OrderInternalError(OrderRejectedError):
-    """The engine failed and sent nothing."""
-
-
 class SecondPasswordRequiredError(KumikiError):
     """The engine holds no second password: nothing was sent. Give it by `set_second_password()`, and then the same
     command again, an order with the same `client_order_id`."""
@@ -232,7 +162,7 @@ class RecordingIncompleteError(KumikiError):
 
 
 class LiveEngineUnavailableError(KumikiError):
-    """The engine runs no strategies live, or not in this way: strategies send no real orders yet."""
+    """The engine runs no strategies on the live market: `live_engine` is false in its settings."""
 
 
 class MarketDataLostError(KumikiError):
@@ -241,6 +171,27 @@ class MarketDataLostError(KumikiError):
 
 class StrategySlowError(KumikiError):
     """Events wait for a live strategy for more than 2 seconds. After 10 seconds the engine ends the run."""
+
+
+class OrdersUnsettledError(KumikiError):
+    """A strategy cannot start: orders of it are open or unknown. The message names them, and says what to do."""
+
+
+class PositionMismatchError(KumikiError):
+    """The account holds fewer shares than a strategy: correct that with `adjust_strategy_position()`."""
+
+
+class OrderCameBackError(KumikiError):
+    """The broker has an order of a strategy after all that it did not seem to have. It is cancelled, and the run
+    ends."""
+
+
+class SecondPasswordNeededError(KumikiError):
+    """The engine has no second password any more, and a strategy has shares or a working order."""
+
+
+class OrdersWorkingError(KumikiError):
+    """A run ends while orders of its strategy work at the broker, or are unknown."""
 
 
 class InternalError(KumikiError):
@@ -354,3 +305,16 @@ class MissingPackageError(KumikiError, ImportError):
 class LeftOutWarning(UserWarning):
     """The engine cannot read a part of the account, for example a row of a list, and leaves it out. The text names
     it, once."""
+
+
+# Behind the classes that they need. They are errors like these, and are found here too.
+from kumiki.rejections import (  # noqa: E402
+    OrderRejectedError as OrderRejectedError, OrderInvalidError as OrderInvalidError,
+    OrderUnsupportedError as OrderUnsupportedError, VenueUnsupportedError as VenueUnsupportedError,
+    SecondPasswordMissingError as SecondPasswordMissingError,
+    SecondPasswordInvalidError as SecondPasswordInvalidError, SecondPasswordLockedError as SecondPasswordLockedError,
+    SessionExpiredError as SessionExpiredError, UnsupportedInstrumentError as UnsupportedInstrumentError,
+    GatewayConnectionError as GatewayConnectionError, MarketClosedError as MarketClosedError,
+    InsufficientFundsError as InsufficientFundsError, VenueRejectedError as VenueRejectedError,
+    OrderStatusUnknownError as OrderStatusUnknownError, OrderInternalError as OrderInternalError,
+)

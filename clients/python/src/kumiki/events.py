@@ -20,10 +20,13 @@ Amount = Union[int, str, Decimal]
 #: Fields in yen: `decimal.Decimal`.
 _YEN = frozenset(
     "price trigger_price last_price cash buying_power equity final_equity market_value unrealized_pnl realized_pnl "
-    "avg_open_price avg_close_price open high low close turnover cash_available cash_shortfall credit_available".split()
+    "avg_open_price avg_close_price open high low close turnover cash_available cash_shortfall credit_available "
+    "average_price".split()
 )
 #: Fields in shares: `int`.
-_SHARES = frozenset("qty last_qty quantity filled_qty leaves_qty cumulative_qty opened_qty volume".split())
+_SHARES = frozenset(
+    "qty last_qty quantity filled_qty leaves_qty cumulative_qty opened_qty volume margin_quantity".split()
+)
 
 
 #: How market data begin. A board that answers a command begins with the command's id, and is none of them.
@@ -126,7 +129,7 @@ def _exact(fields: dict[str, Any]) -> dict[str, Any]:
                 fields[name] = Decimal(value)
             elif name in _SHARES:
                 # A broker's board may hold parts of shares.
-                fields[name] = int(value) if value.isdecimal() else Decimal(value)
+                fields[name] = int(value) if value.removeprefix("-").isdecimal() else Decimal(value)
         elif isinstance(value, dict):
             _exact(value)
         elif isinstance(value, list):

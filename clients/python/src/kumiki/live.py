@@ -13,7 +13,9 @@ from kumiki._starts import Execution, LiveGranularity
 from kumiki._streams import RecordStream
 from kumiki.boards import Board, Trade
 from kumiki.events import Amount, Event
-from kumiki.records import CancelAllResult, ModifyOrderResult, SubmitOrderResult, VenueBuyingPower, VenueState
+from kumiki.records import (
+    CancelAllResult, ModifyOrderResult, StrategyPosition, SubmitOrderResult, VenueBuyingPower, VenueState,
+)
 from kumiki.results import RunResult
 from kumiki.times import Time
 
@@ -41,7 +43,8 @@ class LiveSession(Session):
                 for trade in trades:
                     print(trade.price, trade.qty, trade.side)
 
-    `run()` runs a strategy on the trades of local_broker, on paper: no order goes to a broker.
+    `run()` runs a strategy on the trades of local_broker: on paper, where no order goes to a broker, or with real
+    orders, which go to web_broker.
 
     A call for a venue that the engine does not have raises VenueNotAvailableError.
 
@@ -202,12 +205,44 @@ class LiveSession(Session):
         amount that cannot be read."""
         return self._opened().call(self._core.buying_power())
 
+    # --- What strategies did with real orders, and a person's decisions about it.
+
+    def settle_order(
+        self, *, client_order_id: str, venue_order_id: str | None, origin: str = "person"
+    ) -> None:
+        """Decides an order whose answer was lost. Read the broker's own pages first.
+
+        `venue_order_id` is the broker's number of the order, or None where the broker does not have the order.
+        `origin` is person, or strategy for an order of a strategy. Raises ValidationError while a list of the broker
+        can still decide the order, and where no order is unknown.
+        """
+        self._opened().call(self._core.settle_order(
+            client_order_id=client_order_id, venue_order_id=venue_order_id, origin=origin,
+        ))
+
+    def strategy_positions(self) -> list[StrategyPosition]:
+        """What strategies hold at the web broker: what their own orders bought and did not sell, over all runs."""
+        return self._opened().call(self._core.strategy_positions())
+
+    def adjust_strategy_position(
+        self, *, strategy_id: str, instrument_id: str, quantity: Amount, average_price: Amount, why: str
+    ) -> StrategyPosition:
+        """Corrects what a strategy holds after a split, a sale by hand or a transfer, and returns what it holds now.
+
+        `quantity` are its shares from now on, `average_price` what one of them cost in yen, `why` a line for the log.
+        The strategy must not run. Raises ValidationError where the correction cannot be.
+        """
+        return self._opened().call(self._core.adjust_strategy_position(
+            strategy_id=strategy_id, instrument_id=instrument_id, quantity=quantity, average_price=average_price,
+            why=why,
+        ))
+
     # --- Strategies.
 
     @overload
     def run(
         self, *, instrument_id: str | Sequence[str], strategy_file: Place, max_qty: int, max_notional_jpy: int,
-        paper: bool = ..., on_event: Callable[[Event], object] | None = ..., strategy_id: str = ...,
+        paper: bool = ..., on_event: Callable[[Event], object] | None = ..., strategy_id: str | None = ...,
         initial_cash: Amount = ..., strategy_init_kwargs: Mapping[str, Any] | None = ...,
         execution: Execution = ..., granularity: LiveGranularity = ..., max_position_qty: int | None = ...,
         max_orders_per_minute: int | None = ..., max_open_orders: int | None = ...,
@@ -217,7 +252,7 @@ class LiveSession(Session):
     @overload
     def run(
         self, *, instrument_id: str | Sequence[str], strategy_file: Place, max_qty: int, max_notional_jpy: int,
-        paper: bool = ..., on_event: Callable[[Event], object] | None = ..., strategy_id: str = ...,
+        paper: bool = ..., on_event: Callable[[Event], object] | None = ..., strategy_id: str | None = ...,
         initial_cash: Amount = ..., strategy_init_kwargs: Mapping[str, Any] | None = ...,
         execution: Execution = ..., granularity: LiveGranularity = ..., max_position_qty: int | None = ...,
         max_orders_per_minute: int | None = ..., max_open_orders: int | None = ...,
@@ -226,14 +261,14 @@ class LiveSession(Session):
 
     def run(
         self, *, instrument_id: str | Sequence[str], strategy_file: Place, max_qty: int, max_notional_jpy: int,
-        paper: bool = True, on_event: Callable[[Event], object] | None = None, strategy_id: str = "live-strategy",
+        paper: bool = True, on_event: Callable[[Event], object] | None = None, strategy_id: str | None = None,
         initial_cash: Amount = _starts.CASH, strategy_init_kwargs: Mapping[str, Any] | None = None,
         execution: Execution = None, granularity: LiveGranularity = "Trade", max_position_qty: int | None = None,
         max_orders_per_minute: int | None = None, max_open_orders: int | None = None,
         max_daily_loss_jpy: int | None = None, wait: bool = True,
     ) -> RunResult | Run:
-        """Runs a strategy on the live market, on paper: its orders go to the simulated exchange of replays, and to no
-        broker. It needs a login at local_broker, whose trades it gets; the web broker is not needed.
+        """Runs a strategy on the live market. On paper its orders go to the simulated exchange of replays, and to no
+        broker. It needs a login at local_broker, whose trades it gets; on paper the web broker is not needed.
 
             with kumiki.LiveSession(venue="local_broker") as session:
                 session.login()
@@ -244,12 +279,30 @@ class LiveSession(Session):
 
         `strategy_file`, `strategy_init_kwargs`, `initial_cash` and `execution` are as in a replay; the model is
         realistic unless you give one. `instrument_id` is an instrument like 7203.TSE, or a list of up to four.
-        `granularity` is Trade, or Minute for 1-minute bars in place of trades. Every run begins without shares.
+        `granularity` is Trade, or Minute for 1-minute bars in place of trades. A run on paper begins without shares.
 
-        `max_qty` is the most shares of one order, and `max_notional_jpy` its most yen; you must give both. No limit
-        holds where the others are None: `max_position_qty` shares of a position and the orders that make it larger,
-        `max_orders_per_minute`, `max_open_orders`, and `max_daily_loss_jpy`, from which on the strategy buys no more.
-        The engine rejects an order beyond a limit, and the run goes on.
+        `max_qty` is the most shares of one order, and `max_notional_jpy` its most yen; you must give both. On paper no
+        limit holds where the others are None: `max_position_qty` shares of a position and the orders that make it
+        larger, `max_orders_per_minute`, `max_open_orders`, and `max_daily_loss_jpy`, from which on the strategy buys no
+        more. The engine rejects an order beyond a limit, and the run goes on.
+
+        With `paper=False` the orders are real and go to web_broker: read the project's page on them first. It needs a login
+        too, by a second session, and the second password before the start:
+
+            with kumiki.LiveSession(venue="web_broker") as broker, kumiki.LiveSession(venue="local_broker") as market:
+                broker.login()
+                market.login()
+                broker.set_second_password(value=getpass.getpass())
+                print(broker.strategy_positions())
+                run = market.run(instrument_id="7203.TSE", strategy_file="mine.wasm", max_qty=100,
+                                 max_notional_jpy=500_000, paper=False, wait=False)
+
+        The run takes over what the strategy holds under `strategy_id`, which is the name of its file unless you give
+        one (on paper it is live-strategy). `max_position_qty` is `max_qty`, `max_orders_per_minute` 30 and
+        `max_open_orders` 10 unless you say otherwise. `initial_cash` and `execution` are refused. Without a second
+        password such a run raises SecondPasswordRequiredError and does not start. It raises OrdersUnsettledError
+        where orders of an earlier run cannot be settled, and PositionMismatchError where the account holds fewer
+        shares. EngineError with `code` orders_working before its end says that orders still work.
 
         A live run has no end of its own. `stop()` ends it, in another thread, in `on_event`, or after
         `wait=False`. Ctrl-C in this call ends it too: the call waits for its end, then raises KeyboardInterrupt.
@@ -260,9 +313,8 @@ class LiveSession(Session):
         The result has the frames of a replay. Its `final_equity` is the profit or loss of the run, `status` stopped.
         `run_dir` has the journal besides, which `kumiki replay journal` reads.
 
-        With `paper=False` it raises LiveEngineUnavailableError: strategies send no real orders yet. Raises also
-        VenueNotReadyError before the login, RegisterFullError, BusyError while a strategy runs, ValidationError, or
-        StrategyError, whose `result` has the results of the failed run so far.
+        Raises VenueNotReadyError before the login, RegisterFullError, BusyError while a strategy runs,
+        ValidationError, or StrategyError, whose `result` has the results of the failed run so far.
         """
         config = _starts.live_config(
             instrument_id, strategy_file, strategy_init_kwargs, paper=paper, granularity=granularity,
@@ -270,4 +322,4 @@ class LiveSession(Session):
             max_position_qty=max_position_qty, max_orders_per_minute=max_orders_per_minute,
             max_open_orders=max_open_orders, max_daily_loss_jpy=max_daily_loss_jpy,
         )
-        return self._run(config, strategy_id, on_event, wait)
+        return self._run(config, _starts.live_id(strategy_id, strategy_file, paper), on_event, wait)

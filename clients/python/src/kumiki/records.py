@@ -151,8 +151,10 @@ class Order(Record):
     status: str
     #: When something last happened to it.
     ts_event_ns: int
-    #: person or strategy; None at a venue.
+    #: person or strategy; None at a venue, other than of strategies' orders.
     origin: str | None
+    #: The strategy that sent it, at a venue.
+    strategy_id: str | None
     #: The venue's own fields that have no place here; None in a replay.
     extra: dict[str, Any] | None
 
@@ -191,6 +193,20 @@ class Position(Record):
 
 
 @dataclass(frozen=True)
+class StrategyPosition(Record):
+    """Shares of one instrument that a strategy holds at the broker, by the fills of its orders over all its runs."""
+
+    strategy_id: str
+    instrument_id: str
+    #: Shares bought with cash.
+    quantity: int
+    #: What one of them cost in yen, fees not counted; None of no shares.
+    average_price: Decimal | None
+    #: Shares of its orders with margin tags: bought less sold.
+    margin_quantity: int
+
+
+@dataclass(frozen=True)
 class VenueBuyingPower(Record):
     """The buying power of the account at a venue, in yen; None if the venue does not say."""
 
@@ -214,6 +230,8 @@ class VenueState(Record):
     code: str | None
     #: Since when.
     since_ns: int
+    #: Whether the engine holds the second password; None of other venues than web_broker.
+    second_password_held: bool | None
 
 
 @dataclass(frozen=True)

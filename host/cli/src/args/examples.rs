@@ -1,7 +1,7 @@
 //! Two examples of each command, which end its help. A test reads them as the program would.
 
 /// Commands and their examples.
-pub(super) const EXAMPLES: [(&str, [&str; 2]); 52] = [
+pub(super) const EXAMPLES: [(&str, [&str; 2]); 57] = [
     (
         "replay",
         [
@@ -181,6 +181,14 @@ pub(super) const EXAMPLES: [(&str, [&str; 2]); 52] = [
             "kumiki live run ./mine.wasm --instrument 7203.TSE --max-qty 500",
         ],
     ),
+    ("live positions", ["kumiki live positions", "kumiki live positions --format json"]),
+    (
+        "live adjust",
+        [
+            "kumiki live adjust sma-cross 7203.TSE 200 1325.25 --why 'split 1 to 2'",
+            "kumiki live adjust sma-cross 7203.TSE 0 0 --why 'sold by hand' --yes",
+        ],
+    ),
     ("live status", ["kumiki live status", "kumiki live status --format json"]),
     ("live stop", ["kumiki live stop", "kumiki live stop --engine"]),
     ("order", ["kumiki order submit 7203.TSE BUY 100 --price 2850", "kumiki order list"]),
@@ -205,6 +213,14 @@ pub(super) const EXAMPLES: [(&str, [&str; 2]); 52] = [
         ["kumiki order cancel-all", "kumiki order cancel-all --instrument 7203.TSE --side BUY"],
     ),
     ("order list", ["kumiki order list", "kumiki order list --status ACCEPTED --format json"]),
+    (
+        "order settle",
+        [
+            "kumiki order settle my-order-1 --number 12345",
+            "kumiki order settle 3f2a-O-7 --strategy --not-at-broker",
+        ],
+    ),
+    ("order password", ["kumiki order password", "kumiki order password --config-dir config"]),
     ("order watch", ["kumiki order watch", "kumiki order watch --format json"]),
     ("watch", ["kumiki watch 7203 9984 --login", "kumiki watch 7203 --once"]),
     ("key", ["kumiki key set jquants-api-key", "kumiki key list"]),
@@ -230,6 +246,13 @@ pub(super) const EXAMPLES: [(&str, [&str; 2]); 52] = [
         [
             "kumiki sim local-broker",
             "kumiki sim local-broker --data data --instrument 7203 --speed 60",
+        ],
+    ),
+    (
+        "sim market",
+        [
+            "kumiki sim market --speed 60",
+            "kumiki sim market --data data --instrument 7203 --speed 60",
         ],
     ),
     ("completions", ["kumiki completions bash", "kumiki completions fish"]),

@@ -14,7 +14,7 @@ pub(crate) enum LiveCommand {
     /// Serve programs over a WebSocket: orders at a broker, or replays.
     #[command(after_long_help = ENGINE_HELP)]
     Serve(Box<EngineArgs>),
-    /// Run a strategy on the live market, on paper.
+    /// Run a strategy on the live market, on paper or with real orders.
     #[command(subcommand, after_long_help = LIVE_HELP)]
     Live(LiveRunCommand),
     /// Send and follow orders through the running engine.

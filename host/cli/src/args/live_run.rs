@@ -4,17 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Arg, Args, Subcommand, ValueEnum};
-use domain::{InstrumentId, Money, Quantity};
+use domain::{InstrumentId, Money, Price, Quantity};
 use exchange::Preset;
 use replay::instruments::{InstrumentName, TickChoice};
 
-use super::order::AttachArgs;
+use super::order::{AttachArgs, ConfirmArgs};
 use super::parse_param;
 use super::replay::{parse_lot, parse_ticks};
 use crate::execution::ExecutionArgs;
-
-/// The most shares of one order, unless the user says otherwise: a slip of the keyboard is more.
-const MAX_QTY: u64 = 100_000;
 
 pub(crate) const LIVE_HELP: &str = "\
 Start, with a gateway that is simulated on this machine:
@@ -26,7 +23,8 @@ Start, with a gateway that is simulated on this machine:
   kumiki live stop
 
 A run on paper gets the trades of the live market. Its orders go to the simulated exchange of replays, \
-so no money is at stake and no broker gets an order. Strategies send no real orders yet.
+so no money is at stake and no broker gets an order. With --real they go to the web broker: read docs/live.md \
+first, which says what can go wrong and what the program does then.
 
 Exit codes:
   0    done
@@ -34,11 +32,12 @@ Exit codes:
   2    the engine is busy, or the arguments are wrong
   3    the strategy failed
   4    no answer came in time: see `kumiki live status`
+  8    the run is over, and orders of it still work or are unknown at the broker
   130  the command left; the strategy may go on";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LiveRunCommand {
-    /// Run a strategy on paper and follow it.
+    /// Run a strategy, on paper or with --real, and follow it.
     #[command(
         after_long_help = RUN_HELP,
         mut_args(of_a_live_run),
@@ -51,13 +50,22 @@ pub(crate) enum LiveRunCommand {
     ///
     /// The engine cancels the working orders of the strategy first. The engine itself goes on.
     Stop(LiveStopArgs),
+    /// Show what strategies hold at the broker.
+    ///
+    /// A strategy holds what its own orders bought and did not sell, over all its runs. It finds that at its next
+    /// start.
+    Positions(LivePositionsArgs),
+    /// Correct what a strategy holds, after a split or a sale by hand.
+    ///
+    /// The strategy must not run. The log of its next run shows the correction.
+    Adjust(LiveAdjustArgs),
 }
 
 /// Options of a run, with the rare ones only in the long help.
 fn of_a_live_run(option: Arg) -> Arg {
     let is_rare = match (option.get_id().as_str(), option.get_help_heading()) {
         ("execution" | "max_qty" | "max_notional" | "config_dir", _) => false,
-        ("config", _) => true,
+        ("config" | "production" | "yes", _) => true,
         (_, heading) => {
             matches!(heading, Some("Execution" | "Limits of orders" | "Engine to start"))
         }
@@ -81,7 +89,10 @@ Examples:
   kumiki live run sma-cross --instrument 7203.TSE --for 1h --format json > events.jsonl
       for scripts: one event of the engine in a line, and the end after an hour
   kumiki live run sma-cross --instrument 7203.TSE --dev-login --local-broker login_at_start=true
-      starts an engine with these settings, if none runs";
+      starts an engine with these settings, if none runs
+  kumiki live run sma-cross --instrument 7203.TSE --real --max-qty 100 --max-notional 400000
+      sends real orders. The command shows where they go, the limits, and what the strategy
+      holds. It starts when you type the strategy's id";
 
 #[derive(Debug, Args)]
 pub(crate) struct LiveRunArgs {
@@ -105,7 +116,7 @@ pub(crate) struct LiveRunArgs {
     #[arg(long, value_name = "KIND", value_enum, default_value_t = LiveGranularity::Trade)]
     pub(crate) granularity: LiveGranularity,
 
-    /// Name of the run's strategy; default: that of the file.
+    /// Id of the strategy; default: the file's name.
     #[arg(long, value_name = "NAME", value_parser = parse_id)]
     pub(crate) id: Option<String>,
 
@@ -113,9 +124,24 @@ pub(crate) struct LiveRunArgs {
     #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub(crate) lasts: Option<Duration>,
 
-    /// Log in again if the gateway ended the session.
+    /// Log in again if a venue ended the session.
     #[arg(long)]
     pub(crate) login: bool,
+
+    /// Send real orders to the web broker (docs/live.md).
+    ///
+    /// The strategy takes over what it holds under its id. --max-qty and --max-notional are needed, and the
+    /// options of an exchange that is simulated are refused.
+    #[arg(long, conflicts_with_all = ["cash", "lot", "ticks", "ExecutionArgs"])]
+    pub(crate) real: bool,
+
+    /// Say that real orders may go to the real market.
+    #[arg(long, requires = "real")]
+    pub(crate) production: bool,
+
+    /// Start with real orders without asking.
+    #[arg(long, short = 'y', requires = "real")]
+    pub(crate) yes: bool,
 
     /// Shares in a lot, for all instruments.
     ///
@@ -147,21 +173,21 @@ pub(crate) struct LiveRunArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits of orders")]
 pub(crate) struct OrderLimitArgs {
-    /// Most shares of one order.
-    #[arg(long, value_name = "SHARES", default_value_t = MAX_QTY, value_parser = at_least_one())]
-    pub(crate) max_qty: u64,
+    /// Most shares of one order; on paper 100,000.
+    #[arg(long, value_name = "SHARES", value_parser = at_least_one())]
+    pub(crate) max_qty: Option<u64>,
 
-    /// Most yen of one order; default: twice the cash.
+    /// Most yen of one order; on paper twice the cash.
     ///
     /// The limit holds for sells too.
     #[arg(long, value_name = "YEN", value_parser = at_least_one())]
     pub(crate) max_notional: Option<u64>,
 
-    /// Most orders sent in 60 seconds; default: no limit.
+    /// Most orders sent in 60 seconds; default: no limit, with --real 30.
     #[arg(long, value_name = "N", value_parser = at_least_one())]
     pub(crate) max_orders_per_minute: Option<u64>,
 
-    /// Most orders that work at once; default: no limit.
+    /// Most orders that work at once; default: no limit, with --real 10.
     #[arg(long, value_name = "N", value_parser = at_least_one())]
     pub(crate) max_open_orders: Option<u64>,
 
@@ -169,7 +195,7 @@ pub(crate) struct OrderLimitArgs {
     #[arg(long, value_name = "YEN", value_parser = at_least_one())]
     pub(crate) max_daily_loss: Option<u64>,
 
-    /// Most shares of a position; default: no limit.
+    /// Most shares of a position; default: no limit, with --real --max-qty.
     ///
     /// Working orders that make the position larger count too.
     #[arg(long, value_name = "SHARES", value_parser = at_least_one())]
@@ -204,6 +230,12 @@ pub(crate) struct EngineToStartArgs {
     #[arg(long = "local-broker", value_name = "NAME=VALUE")]
     pub(crate) local_broker: Vec<String>,
 
+    /// A setting of the web broker, like base_url=http://127.0.0.1:19877.
+    ///
+    /// May be given many times. docs/reference/configuration.md lists the settings.
+    #[arg(long = "web-broker", value_name = "NAME=VALUE")]
+    pub(crate) web_broker: Vec<String>,
+
     /// Log in with DEV_... of the environment.
     ///
     /// `kumiki help serve` names the variables.
@@ -219,6 +251,7 @@ impl EngineToStartArgs {
             ("--cache-dir", self.cache_dir.is_some()),
             ("--data", self.data.is_some()),
             ("--local-broker", !self.local_broker.is_empty()),
+            ("--web-broker", !self.web_broker.is_empty()),
             ("--dev-login", self.dev_login),
         ];
         flags.into_iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| flag).collect()
@@ -236,6 +269,41 @@ pub(crate) struct LiveStopArgs {
     /// End the engine too.
     #[arg(long)]
     pub(crate) engine: bool,
+
+    #[command(flatten)]
+    pub(crate) attach: AttachArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LivePositionsArgs {
+    #[command(flatten)]
+    pub(crate) attach: AttachArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LiveAdjustArgs {
+    /// Id of the strategy.
+    #[arg(value_name = "ID", value_parser = parse_id)]
+    pub(crate) strategy_id: String,
+
+    /// The instrument, like 7203.TSE.
+    #[arg(value_name = "INSTRUMENT")]
+    pub(crate) instrument: InstrumentId,
+
+    /// Shares that it holds from now on, bought with cash.
+    #[arg(value_name = "QUANTITY")]
+    pub(crate) quantity: u64,
+
+    /// What one of them cost in yen; 0 for no shares.
+    #[arg(value_name = "AVG_PRICE")]
+    pub(crate) average_price: Price,
+
+    /// Why, for the log, like 'split 1 to 2'.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) why: String,
+
+    #[command(flatten)]
+    pub(crate) confirm: ConfirmArgs,
 
     #[command(flatten)]
     pub(crate) attach: AttachArgs,

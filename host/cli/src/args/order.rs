@@ -51,6 +51,17 @@ pub(crate) enum OrderCommand {
     CancelAll(OrderCancelAllArgs),
     /// Show the broker's list of orders.
     List(OrderListArgs),
+    /// Decide an order whose answer was lost.
+    ///
+    /// Read the broker's own pages first: what you say here is written into the log of the orders. The engine refuses
+    /// it while a list of the broker can still decide the order.
+    #[command(after_long_help = SETTLE_HELP)]
+    Settle(OrderSettleArgs),
+    /// Give the engine the second password.
+    ///
+    /// The command asks for it in the terminal, and shows nothing of it. Without a terminal it reads a line from
+    /// standard input. The engine keeps the password in memory only.
+    Password(OrderPasswordArgs),
     /// Print what happens to orders, until Ctrl-C.
     Watch(OrderWatchArgs),
 }
@@ -67,6 +78,15 @@ Examples:
   kumiki order submit 7203.TSE BUY 100 --tag cash_margin=margin_credit_new
   kumiki order submit 7203.TSE BUY 100 --price 2850 --id my-order-1 --yes --format json
       for scripts: nothing is asked, and the answer is a line of JSON";
+
+const SETTLE_HELP: &str = "\
+Examples:
+  kumiki order settle my-order-1 --number 12345
+      the broker has the order, with this number
+  kumiki order settle my-order-1 --not-at-broker
+      it does not have the order; the same id may send it again
+  kumiki order settle 3f2a-O-7 --strategy --not-at-broker
+      an order of a strategy, by the id that `kumiki live run` printed";
 
 /// Which engine, and the form of its answers.
 #[derive(Debug, Args)]
@@ -286,6 +306,45 @@ pub(crate) struct OrderListArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct OrderSettleArgs {
+    /// Id of the order.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+
+    #[command(flatten)]
+    pub(crate) found: FoundArgs,
+
+    /// The order is one of a strategy, not of a person.
+    #[arg(long)]
+    pub(crate) strategy: bool,
+
+    #[command(flatten)]
+    pub(crate) confirm: ConfirmArgs,
+
+    #[command(flatten)]
+    pub(crate) attach: AttachArgs,
+}
+
+/// What the broker's own pages say of an order.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct FoundArgs {
+    /// The broker has it, with this number.
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) number: Option<String>,
+
+    /// The broker does not have it.
+    #[arg(long)]
+    pub(crate) not_at_broker: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OrderPasswordArgs {
+    #[command(flatten)]
+    pub(crate) attach: AttachArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct OrderWatchArgs {
     #[command(flatten)]
     pub(crate) attach: AttachArgs,
@@ -316,6 +375,27 @@ mod tests {
         for wrong in ["cancel", "cancel my-order --number 77", "modify --price 1"] {
             assert!(parsed(wrong).is_err(), "{wrong}");
         }
+    }
+
+    /// P124: who settles an order says one of two things.
+    #[test]
+    fn p124_an_order_is_settled_with_a_number_or_as_not_at_the_broker() {
+        let Ok(OrderCommand::Settle(settle)) = parsed("settle o-1 --number 77") else { panic!() };
+        assert_eq!((settle.found.number.as_deref(), settle.strategy), (Some("77"), false));
+        let line = "settle o-1 --not-at-broker --strategy --yes";
+        let Ok(OrderCommand::Settle(settle)) = parsed(line) else { panic!() };
+        assert!(settle.found.not_at_broker && settle.strategy && settle.confirm.yes);
+        for wrong in ["settle o-1", "settle --number 77", "settle o-1 --number 77 --not-at-broker"]
+        {
+            assert!(parsed(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    /// P122: arguments can be read by everybody on the machine.
+    #[test]
+    fn p122_the_second_password_is_no_argument() {
+        assert!(parsed("password --config-dir c").is_ok());
+        assert!(parsed("password hunter2").is_err());
     }
 
     #[test]

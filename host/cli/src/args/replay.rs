@@ -46,7 +46,8 @@ pub(crate) enum ReplayCommand {
     Journal(JournalArgs),
     /// Put a run on the live market beside the simulated exchange.
     ///
-    /// The strategy runs again over the trades of the journal. Orders, fills and signals are compared.
+    /// The strategy of a run on paper runs again over the trades of the journal. Orders, fills and signals are
+    /// compared. With --execution the run's own orders are executed again one by one.
     #[command(after_long_help = COMPARE_LIVE_HELP)]
     CompareLive(CompareLiveArgs),
     /// Make the report of a run again.
@@ -446,7 +447,7 @@ Examples:
   kumiki replay journal runs/paper-1
   kumiki replay journal runs/paper-1 --component ./my_strategy.wasm --format json
 
-The command needs the run's folder alone: journal-YYYYMMDD.jsonl and strategy.wasm. A single file is read where it is the first of its run. If a crash has cut off the end of the journal, the rest is compared, and the answer says so.
+The command needs the run's folder alone: journal-YYYYMMDD.jsonl and strategy.wasm. A single file is read where it is the first of its run. If a crash has cut off the end of the journal, the rest is compared, and the answer says so. So it is with a run that goes on: what its journal has so far is compared.
 
 Outputs are orders, signals, narratives, lines of the log, and a fault of the component. A call that took too long on the clock is none. With --component you see what another version would have decided: the first output that differs, with both sides. It gets the order events of the run, whatever it decides.
 
@@ -457,8 +458,8 @@ Example of an answer:
 Exit codes:
   0  all outputs came out again, and nothing else
   4  something else came out; the first difference is shown
-  5  the journal is damaged before its end, or the component is another one and --component was
-     not given
+  5  the journal is damaged before its end, the end of a run that has ended is missing, or the
+     component is another one and --component was not given
   1 and 2 as everywhere";
 
 #[derive(Debug, Args)]
@@ -486,7 +487,11 @@ Examples:
   kumiki replay compare-live runs/paper-1 --execution strict --execution optimistic
   kumiki replay compare-live runs/paper-1 --component ./my_strategy.wasm --out other.html
 
-The command needs the run's folder alone: journal-YYYYMMDD.jsonl and strategy.wasm. Parameters, cash, limits of orders and the execution model are those of the run. A run on paper gives the same orders, fills (price, quantity, millisecond) and signals. A run with real orders is compared with the models strict, realistic and optimistic. --execution names others for any run.
+The command needs the run's folder alone: journal-YYYYMMDD.jsonl and strategy.wasm. Parameters, cash, limits of orders and the execution model are those of the run. A run on paper gives the same orders, fills (price, quantity, millisecond) and signals.
+
+--execution names fill models. Each executes the run's own orders, changes and cancels again one by one, at their instants. The strategy decides nothing then, so one other fill changes no later order. A run with real orders is compared with strict, realistic and optimistic that way. What was refused in the run is left out.
+
+With --component the strategy decides again, with the model of the run or those of --execution.
 
 A missed fill is one that the run has and the simulated exchange does not. An extra fill is the other way round. The cost is what the simulated fills of the same shares cost more than those of the run. The page has all fills side by side.
 
@@ -495,10 +500,10 @@ Example of an answer:
   the same as the run: 12 orders, 12 fills and 3 signals of `sma-cross` (realistic)
 
 Exit codes:
-  0  orders, fills and signals are the same; of several models, with one of them
+  0  orders, fills and signals are the same, or only fill models were compared
   4  something else came out; the first difference is shown
-  5  the journal is damaged before its end, or the component is another one and --component was
-     not given
+  5  the journal is damaged before its end, the end of a run that has ended is missing, or the
+     component is another one and --component was not given
   1 and 2 as everywhere";
 
 #[derive(Debug, Args)]
@@ -511,7 +516,7 @@ pub(crate) struct CompareLiveArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) component: Option<PathBuf>,
 
-    /// Compare with this model in place of the run's own: strict, realistic or optimistic.
+    /// Execute the run's orders again by this model: strict, realistic or optimistic.
     ///
     /// May be given many times.
     #[arg(long, value_name = "MODEL")]

@@ -9,6 +9,7 @@ use replay::Multiplier;
 use sim::web_broker::{FaultSetting, Form, MarketStart};
 
 use super::sim_local_broker::{HELP as LOCAL_BROKER_HELP, LocalBrokerArgs};
+use super::sim_market::{HELP as MARKET_HELP, MarketArgs};
 
 pub(super) const WEB_BROKER_HELP: &str = "\
 Examples:
@@ -34,11 +35,12 @@ When clients can connect, the command prints one line: {\"listening\": PORT, \"b
   order {issue, side, quantity, price?, trigger?, condition?, credit?, expires?}
                                                     an order placed elsewhere
   cancel {number}                                   cancels an order elsewhere
+  late-fill {number, price, quantity?}              fills an order that has ended
   fault {name, value?, request?, times?}            switches a fault on
   clear-faults {name?}                              switches faults off
   release-notices, release-changes {refuse?}        ends hold-notices, hold-changes
   disconnect-events {errno?}, frame {text}          the stream of events
-  end-day, next-day {keep_session?}, clock {ahead_ms}
+  end-day, next-day {keep_session?, splits?}, clock {ahead_ms}
   end-session, market {run}, forget-requests, view
 
 Faults of requests, used up one by one: delay-request=MS, delay-answer=MS, drop-before, \
@@ -47,7 +49,7 @@ http-status=N, notices-first; of notices: duplicate-notices, reorder-notices; \
 of orders that are taken and then refused by a notice: refuse-later.
 
 Faults that stand until they are cleared: refuse-login=CODE, unread-documents, \
-production-host, offline, venue-closed=PHASE, hold-notices, hold-changes, silent, \
+production-host, offline, venue-closed=PHASE, hold-notices, late-lists=MS, hold-changes, silent, \
 refuse-events, truncated-master, no-date-master, gzip, trailing-separator.";
 
 #[derive(Debug, Subcommand)]
@@ -58,6 +60,9 @@ pub(crate) enum SimCommand {
     /// Simulate the local gateway, with faults on request.
     #[command(after_long_help = LOCAL_BROKER_HELP)]
     LocalBroker(Box<LocalBrokerArgs>),
+    /// Simulate both over one market: trades on the gateway's boards fill orders at the broker.
+    #[command(after_long_help = MARKET_HELP)]
+    Market(Box<MarketArgs>),
 }
 
 /// Tax account of the login.
@@ -94,7 +99,7 @@ pub(super) fn parse_traded(text: &str) -> Result<Traded, String> {
 }
 
 /// Reads `7203=300`.
-fn parse_holding(text: &str) -> Result<(String, u64), String> {
+pub(super) fn parse_holding(text: &str) -> Result<(String, u64), String> {
     let (code, shares) = text.split_once('=').ok_or("write a code and shares, like 7203=300")?;
     let shares = shares.parse().map_err(|_| format!("`{shares}` is no number of shares"))?;
     Ok((parse_traded(code)?.symbol, shares))

@@ -42,7 +42,7 @@ takes the other fields alone:
   end-token, log-out, login-open                   the token dies, the forced logout and its end
   drop-push, half-open                             the push's connection ends, or says no more
   register {symbols}, unregister {symbols}         somebody else's registrations
-  day {date?}, volume-reset {symbol?}              volumes begin again
+  day {date?, splits?}, volume-reset {symbol?}     volumes begin again
   account {cash?, margin?, orders?, positions?}    sets the account
   market {run}, forget-requests, state
 
@@ -59,40 +59,9 @@ unordered-levels, null-levels.
 
 Faults that stand until they are cleared: empty-pong, second-freezes, silent-push, logged-out.";
 
+// What moves the market of a gateway. A doc comment would be that of the command.
 #[derive(Debug, Args)]
-pub(crate) struct LocalBrokerArgs {
-    /// Port on this machine, 0 for any.
-    #[arg(long, value_name = "PORT", default_value_t = 18081)]
-    pub(crate) port: u16,
-
-    /// Paths and codes, as of the dialect.
-    ///
-    /// local-broker-spec (at the root) or local-broker-kabusapi (of the vendor, below /kabusapi).
-    #[arg(long, value_name = "NAME", default_value_t = local_broker::Dialect::Spec)]
-    pub(crate) dialect: local_broker::Dialect,
-
-    /// The API password.
-    #[arg(long, value_name = "TEXT", default_value = "demo")]
-    pub(crate) password: String,
-
-    /// Cash for shares, in yen.
-    #[arg(long, value_name = "YEN", default_value = "1234567")]
-    pub(crate) cash: Money,
-
-    /// Value of margin positions that it may open, in yen.
-    #[arg(long, value_name = "YEN", default_value = "3000000")]
-    pub(crate) margin: Money,
-
-    /// A registration of another program; may be given many times.
-    #[arg(hide_short_help = true, long = "registered", value_name = "CODE[@EXCHANGE]")]
-    pub(crate) registered: Vec<local_broker::Listed>,
-
-    /// Only this issue; may be given many times.
-    ///
-    /// Without --data with the last close. Default: every code that is asked for, or 7203 with --data.
-    #[arg(long = "instrument", value_name = "CODE[=PRICE]", value_parser = parse_traded)]
-    pub(crate) instruments: Vec<Traded>,
-
+pub(crate) struct FeedArgs {
     /// Folder with trades files that feed the market.
     ///
     /// Default: a walk of prices.
@@ -161,6 +130,44 @@ pub(crate) struct LocalBrokerArgs {
     /// today is the business day that follows, if today is none.
     #[arg(hide_short_help = true, long, value_name = "WHEN", default_value = "today")]
     pub(crate) first_day: local_broker::FirstDay,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LocalBrokerArgs {
+    /// Port on this machine, 0 for any.
+    #[arg(long, value_name = "PORT", default_value_t = 18081)]
+    pub(crate) port: u16,
+
+    /// Paths and codes, as of the dialect.
+    ///
+    /// local-broker-spec (at the root) or local-broker-kabusapi (of the vendor, below /kabusapi).
+    #[arg(long, value_name = "NAME", default_value_t = local_broker::Dialect::Spec)]
+    pub(crate) dialect: local_broker::Dialect,
+
+    /// The API password.
+    #[arg(long, value_name = "TEXT", default_value = "demo")]
+    pub(crate) password: String,
+
+    /// Cash for shares, in yen.
+    #[arg(long, value_name = "YEN", default_value = "1234567")]
+    pub(crate) cash: Money,
+
+    /// Value of margin positions that it may open, in yen.
+    #[arg(long, value_name = "YEN", default_value = "3000000")]
+    pub(crate) margin: Money,
+
+    /// A registration of another program; may be given many times.
+    #[arg(hide_short_help = true, long = "registered", value_name = "CODE[@EXCHANGE]")]
+    pub(crate) registered: Vec<local_broker::Listed>,
+
+    /// Only this issue; may be given many times.
+    ///
+    /// Without --data with the last close. Default: every code that is asked for, or 7203 with --data.
+    #[arg(long = "instrument", value_name = "CODE[=PRICE]", value_parser = parse_traded)]
+    pub(crate) instruments: Vec<Traded>,
+
+    #[command(flatten)]
+    pub(crate) feed: FeedArgs,
 
     /// Frames of a thousand that change only the book.
     #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(0..=990))]

@@ -134,7 +134,7 @@ fn the_help_of_a_live_run_shows_what_is_needed_first() {
         assert!(!text.contains(&format!("--{flag} <")), "--{flag} is rare\n{text}");
         assert!(long.contains(&format!("--{flag} <")), "--{flag}\n{long}");
     }
-    assert!(!long.contains("--real"), "there are no real orders of strategies yet");
+    assert!(text.contains("--real ") && long.contains("--production"), "{long}");
 }
 
 #[test]
@@ -146,10 +146,23 @@ fn a_live_run_has_limits_above_zero_and_no_dates() {
     for option in ["max-qty", "max-notional", "max-orders-per-minute", "max-open-orders"] {
         assert!(told(&format!("--{option} 0")).contains(&format!("--{option} <")), "{option}");
     }
-    for option in ["--from 2025-01-06", "--speed 5", "--out d", "--granularity day", "--real"] {
+    for option in ["--from 2025-01-06", "--speed 5", "--out d", "--granularity day"] {
         let name = option.split(' ').next().unwrap();
         assert!(told(option).contains(name), "{option}");
     }
+    // On paper they say nothing.
+    for option in ["--production", "--yes"] {
+        assert!(told(option).contains("--real"), "{option}");
+    }
+    // P83: with real orders there is no exchange to tune.
+    for option in
+        ["--cash 1000000", "--execution strict", "--latency 5ms", "--lot 10", "--ticks etf"]
+    {
+        let told = told(&format!("--real {option}"));
+        assert!(told.contains("cannot be used with"), "{option}: {told}");
+    }
+    let real = "kumiki live run s --instrument 7203.TSE --real --max-qty 1 --production --yes";
+    assert!(read(&mut command(), words_of(real)).is_ok());
     assert!(told("--lot 1306=10").contains("instruments.csv"), "{}", told("--lot 1306=10"));
     assert!(told("--id ''").contains("1 to 64 characters"));
     assert!(told("--for soon").contains("--for"));

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use domain::clock::{self, Stopwatch};
+use engine::StartError;
 use engine::client::{Client, ClientError};
+use engine::session_file::is_taken;
 use ipc::EngineMode;
 
 use crate::args::{AttachArgs, EngineToStartArgs};
@@ -20,7 +22,7 @@ use crate::{order, paths};
 
 /// Where an engine that a command started writes its log, in the cache folder.
 pub(super) const LOG_FILE: &str = "engine.log";
-/// How long an engine may take until clients can connect: it compiles dialects.
+/// How long an engine may take until clients can connect, whoever starts it: it compiles dialects.
 const START_TIME: Duration = Duration::from_secs(120);
 /// Between two looks at an engine that starts.
 const STEP: Duration = Duration::from_millis(50);
@@ -68,33 +70,74 @@ pub(super) fn any(folders: &Folders) -> Result<Client> {
     }
 }
 
-/// The engine that runs with the config folder; where none runs, a new one. None: the user does not wait for it.
+/// The engine that runs with the config folder; where none runs, a new one. One that starts is waited for. None: the
+/// user does not wait for it.
 pub(super) fn or_start(
     folders: &Folders,
     attach: &AttachArgs,
     engine: &EngineToStartArgs,
     interrupt: &Interrupt,
 ) -> Result<Option<(Client, Option<StartedEngine>)>> {
-    match Client::attach(&folders.config, EngineMode::Live) {
-        Ok(client) => {
-            let flags = engine.given();
-            if !flags.is_empty() {
-                let flags = flags.join(", ");
-                eprintln!(
-                    "note: an engine runs already, and keeps its settings; without effect: {flags}"
-                );
+    let client = match running(folders, START_TIME, interrupt)? {
+        Running::Yes(client) => client,
+        Running::No => {
+            return start(folders, attach, engine, interrupt);
+        }
+        Running::NotAwaited => return Ok(None),
+    };
+    let flags = engine.given();
+    if !flags.is_empty() {
+        let flags = flags.join(", ");
+        eprintln!("note: an engine runs already, and keeps its settings; without effect: {flags}");
+    }
+    Ok(Some((*client, None)))
+}
+
+/// Whether an engine runs with a config folder.
+#[derive(Debug)]
+enum Running {
+    /// It takes clients.
+    Yes(Box<Client>),
+    /// None does, and none starts.
+    No,
+    /// The user does not wait for it.
+    NotAwaited,
+}
+
+/// Looks for an engine. One that has the config folder and takes no clients yet is waited for, so long.
+fn running(folders: &Folders, wait: Duration, interrupt: &Interrupt) -> Result<Running> {
+    let folder = folders.config.display();
+    let mut since: Option<Stopwatch> = None;
+    loop {
+        // Looked at first: an engine that starts in between is found, or waited for in the next turn.
+        let is_taken = is_taken(&folders.config);
+        match Client::attach(&folders.config, EngineMode::Live) {
+            Ok(client) => return Ok(Running::Yes(Box::new(client))),
+            Err(error) if is_absent(&error) && !is_taken => return Ok(Running::No),
+            Err(error) if is_absent(&error) => {}
+            Err(ClientError::Refused { code, .. }) if code == ipc::error_code::MODE_MISMATCH => {
+                bail!(
+                    "kumiki live run needs an engine with --mode live; the one of {folder} replays past data"
+                )
             }
-            Ok(Some((client, None)))
+            Err(error) => return Err(error.into()),
         }
-        Err(error) if is_absent(&error) => {
-            let started = start(folders, attach, engine, interrupt)?;
-            Ok(started.map(|(client, engine)| (client, Some(engine))))
+        match since {
+            None => {
+                eprintln!("an engine is starting or ending; waiting for it");
+                since = Some(Stopwatch::start());
+            }
+            Some(since) if since.elapsed() >= wait => bail!(
+                "an engine has {folder}, and no client could connect within {} s; end it, or name another folder \
+                 with --config-dir",
+                wait.as_secs()
+            ),
+            Some(_) => {}
         }
-        Err(ClientError::Refused { code, .. }) if code == ipc::error_code::MODE_MISMATCH => bail!(
-            "kumiki live run needs an engine with --mode live; the one of {} replays past data",
-            folders.config.display()
-        ),
-        Err(error) => Err(error.into()),
+        if interrupt.is_wanted() {
+            return Ok(Running::NotAwaited);
+        }
+        clock::sleep(STEP);
     }
 }
 
@@ -128,6 +171,9 @@ fn words(folders: &Folders, attach: &AttachArgs, engine: &EngineToStartArgs) -> 
     for setting in &engine.local_broker {
         add("--local-broker", setting.as_ref());
     }
+    for setting in &engine.web_broker {
+        add("--web-broker", setting.as_ref());
+    }
     if engine.dev_login {
         words.push("--dev-login".into());
     }
@@ -139,7 +185,7 @@ fn start(
     attach: &AttachArgs,
     engine: &EngineToStartArgs,
     interrupt: &Interrupt,
-) -> Result<Option<(Client, StartedEngine)>> {
+) -> Result<Option<(Client, Option<StartedEngine>)>> {
     let cache = folders.cache.as_ref();
     let cache =
         cache.context("this system has no folder for caches; give one with --cache-dir DIR")?;
@@ -163,20 +209,29 @@ fn start(
     }
     eprintln!("no engine runs; one is started, and its log is {}", log.display());
     let mut child = command.spawn().context("cannot start the engine")?;
-    let client = connected(folders, &mut child, interrupt)
+    let connected = connected(folders, &mut child, interrupt)
         .map_err(|error| error.context(format!("the engine did not start{}", last(&log, begin))))?;
-    Ok(client.map(|client| (client, StartedEngine { log })))
+    Ok(connected.map(|(client, is_ours)| (client, is_ours.then_some(StartedEngine { log }))))
 }
 
-/// The connection to an engine that has just been started; none where the user does not wait for it.
+/// The connection to an engine that has just been started, and whether it is this one: another may have been faster.
+/// None where the user does not wait for it.
 fn connected(
     folders: &Folders,
     child: &mut Child,
     interrupt: &Interrupt,
-) -> Result<Option<Client>> {
+) -> Result<Option<(Client, bool)>> {
     let watch = Stopwatch::start();
+    let other = StartError::Running { port: None, folder: PathBuf::new() }.exit_code();
     while watch.elapsed() < START_TIME {
         if let Some(status) = child.try_wait().context("cannot see whether it runs")? {
+            if status.code() == Some(other.into()) {
+                match running(folders, START_TIME, interrupt)? {
+                    Running::Yes(client) => return Ok(Some((*client, false))),
+                    Running::NotAwaited => return Ok(None),
+                    Running::No => {}
+                }
+            }
             bail!("it ended with {status}");
         }
         if interrupt.is_wanted() {
@@ -185,7 +240,7 @@ fn connected(
             return Ok(None);
         }
         match Client::attach(&folders.config, EngineMode::Live) {
-            Ok(client) => return Ok(Some(client)),
+            Ok(client) => return Ok(Some((client, true))),
             Err(error) if is_absent(&error) => clock::sleep(STEP),
             Err(error) => return Err(error.into()),
         }
@@ -233,14 +288,16 @@ mod tests {
     fn an_engine_is_started_with_the_settings_of_the_run() {
         let args =
             run("--config k.toml --config-dir c --cache-dir d --data e --port 0 --dev-login \
-                        --local-broker record=true --local-broker login_at_start=true");
+                        --local-broker record=true --local-broker login_at_start=true \
+                 --web-broker order_phase=O3");
         let folders = Folders { config: "c".into(), cache: Some("d".into()) };
         let words = words(&folders, &args.attach, &args.engine);
         let told: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
         assert_eq!(
             told.join(" "),
             "serve --mode live --standalone --detached --config k.toml --config-dir c --cache-dir d \
-             --data e --port 0 --local-broker record=true --local-broker login_at_start=true --dev-login"
+             --data e --port 0 --local-broker record=true --local-broker login_at_start=true \
+             --web-broker order_phase=O3 --dev-login"
         );
         let line = std::iter::once("kumiki".into()).chain(words);
         let cli = Cli::try_parse_from(line).unwrap();
@@ -248,7 +305,7 @@ mod tests {
         assert!(serve.detached && serve.standalone && serve.dev_login, "{serve:?}");
         assert_eq!(
             args.engine.given(),
-            ["--port", "--cache-dir", "--data", "--local-broker", "--dev-login"]
+            ["--port", "--cache-dir", "--data", "--local-broker", "--web-broker", "--dev-login"]
         );
         assert!(run("").engine.given().is_empty());
     }
@@ -287,6 +344,23 @@ mod tests {
         let error = connected(&folders, &mut ended, &interrupt).unwrap_err();
         assert!(error.to_string().starts_with("it ended with"), "{error}");
         assert_eq!(folders.of_run("r"), None);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn an_engine_that_never_takes_a_client_is_an_error_after_the_wait() {
+        let folder = env::temp_dir().join(format!("kumiki-live-taken-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let folders = Folders { config: folder.clone(), cache: None };
+        let look = || running(&folders, Duration::ZERO, &Interrupt::never());
+        assert!(matches!(look().unwrap(), Running::No));
+        // As an engine has it from its start on.
+        let lock = File::create(folder.join("engine.lock")).unwrap();
+        lock.lock().unwrap();
+        let error = look().unwrap_err().to_string();
+        assert!(error.contains("no client could connect within 0 s; end it"), "{error}");
+        drop(lock);
+        assert!(matches!(look().unwrap(), Running::No));
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
+use domain::text::on_one_line;
 use domain::{JstDate, OrderSide, Quantity, TsNanos};
 use ipc::{
     Decimal, EngineError, EngineStopped, Event, OrderContext, OrderFilled, PositionRow, RunEnd,
@@ -12,6 +13,7 @@ use ipc::{
 use results::output::read_json;
 
 use super::{PAPER, VENUE};
+use crate::order;
 use crate::terminal::{grouped, pairs};
 
 /// Nanoseconds of a millisecond.
@@ -68,10 +70,24 @@ pub(super) struct Told {
     day: Option<JstDate>,
     /// The last state without its time: the same is told once.
     state: String,
+    /// Its orders go to the broker.
+    is_real: bool,
+    /// What it held at its start is in `held`; none: it is not known yet.
+    carried_in: Option<CarriedIn>,
+    /// Orders work, or are unknown, at its end.
+    leaves_orders: bool,
+}
+
+/// What is known of what a run held at its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CarriedIn {
+    Known,
+    /// Fills came before it was known.
+    Unknown,
 }
 
 impl Told {
-    pub(super) fn new(strategy_id: &str, run_id: &str) -> Self {
+    pub(super) fn new(strategy_id: &str, run_id: &str, is_real: bool) -> Self {
         Self {
             strategy_id: strategy_id.to_owned(),
             run_id: run_id.to_owned(),
@@ -82,7 +98,35 @@ impl Told {
             fills: 0,
             day: None,
             state: String::new(),
+            is_real,
+            // On paper every run begins flat (specification 4, P119).
+            carried_in: (!is_real).then_some(CarriedIn::Known),
+            leaves_orders: false,
         }
+    }
+
+    /// Whether orders of the run work, or are unknown, at its end (specification 4, P127).
+    pub(super) const fn leaves_orders(&self) -> bool {
+        self.leaves_orders
+    }
+
+    /// Takes what the engine says that the run holds, the first time (specification 4, P103).
+    pub(super) fn carry_in(&mut self, positions: &[PositionRow<'_>]) {
+        if self.carried_in.is_some() {
+            return;
+        }
+        self.carried_in = Some(if self.fills == 0 { CarriedIn::Known } else { CarriedIn::Unknown });
+        self.held = positions
+            .iter()
+            .map(|row| {
+                let shares = i128::from(Quantity::from(row.qty).shares());
+                let price = row.avg_open_price.map_or(0, |price| i128::from(price.units()));
+                let cost = shares * price;
+                // It counts from its average price (specification 4, P87).
+                self.flow -= cost;
+                (row.instrument_id.to_string(), Held { shares, cost })
+            })
+            .collect();
     }
 
     /// Whether an event is of the run, or of the market data that it needs.
@@ -109,17 +153,34 @@ impl Told {
             Event::EngineError(error) => error.strategy_id.as_deref().is_none_or(is_strategy),
             Event::EngineStarted(started) => started.run_id == self.run_id,
             Event::EngineStopped(stopped) => stopped.run_id == self.run_id,
-            Event::VenueReady(venue) => venue.venue == VENUE,
-            Event::VenueError(venue) => venue.venue == VENUE,
-            Event::VenueLoginStarted(venue) => venue.venue == VENUE,
-            Event::VenueLoginCancelled(venue) => venue.venue == VENUE,
+            Event::VenueReady(venue) => self.needs(&venue.venue),
+            Event::VenueError(venue) => self.needs(&venue.venue),
+            Event::VenueLoginStarted(venue) => self.needs(&venue.venue),
+            Event::VenueLoginCancelled(venue) => self.needs(&venue.venue),
+            Event::SecondPasswordRequired(_) | Event::SecondPasswordSet(_) => self.is_real,
             Event::SubscriptionEvicted(_) => true,
             _ => false,
         }
     }
 
-    /// Takes an event of the run, and says what a person wants to know of it.
+    /// Whether the run needs a venue.
+    fn needs(&self, venue: &str) -> bool {
+        venue == VENUE || (self.is_real && venue == order::VENUE)
+    }
+
+    /// Takes an event of the run, and says what a person wants to know of it: a line, whatever a guest or a venue says
+    /// in it.
     pub(super) fn line(&mut self, event: &Event<'_>) -> Option<String> {
+        let (ts_event_ms, text) = self.words(event)?;
+        let text = on_one_line(&text);
+        Some(match ts_event_ms {
+            Some(ts_event_ms) => self.stamped(ts_event_ms, &text),
+            None => text.into_owned(),
+        })
+    }
+
+    /// What is told of an event, and the market's time of it where it has one.
+    fn words(&mut self, event: &Event<'_>) -> Option<(Option<u64>, String)> {
         let (ts_event_ms, text) = match event {
             Event::OrderSubmitted(order) => {
                 self.sent += 1;
@@ -165,35 +226,46 @@ impl Told {
                 (closed.ts_event_ms, text)
             }
             Event::StrategySignal(signal) => (signal.ts_event_ms, of_signal(signal)),
-            Event::EngineError(error) => return Some(of_error(error)),
-            Event::VenueError(error) => {
-                return Some(format!(
-                    "warning: {}: {}: {}",
-                    error.venue, error.code, error.message
-                ));
+            Event::EngineError(error) => {
+                self.leaves_orders |= error.code == error_code::ORDERS_WORKING;
+                return Some((None, of_error(error)));
             }
-            Event::VenueReady(venue) => return Some(format!("{} is ready", venue.venue)),
+            Event::SecondPasswordRequired(_) => {
+                let text = "warning: the engine holds no second password, and orders are rejected until you give it \
+                            with `kumiki order password`";
+                return Some((None, text.to_owned()));
+            }
+            Event::VenueError(error) => {
+                let text = format!("warning: {}: {}: {}", error.venue, error.code, error.message);
+                return Some((None, text));
+            }
+            Event::VenueReady(venue) => {
+                return Some((None, format!("{} is ready", venue.venue)));
+            }
             Event::VenueLoginStarted(venue) => {
-                return Some(format!(
+                let text = format!(
                     "a login at {} is under way; the engine may ask for the password",
                     venue.venue
-                ));
+                );
+                return Some((None, text));
             }
             Event::VenueLoginCancelled(venue) => {
-                return Some(format!(
+                let text = format!(
                     "warning: the login at {} was given up; the log of the engine says why",
                     venue.venue
-                ));
+                );
+                return Some((None, text));
             }
             Event::SubscriptionEvicted(evicted) => {
-                return Some(format!(
+                let text = format!(
                     "warning: {} had to make room; no market data of it come any more",
                     evicted.symbol
-                ));
+                );
+                return Some((None, text));
             }
             _ => return None,
         };
-        Some(self.stamped(ts_event_ms, &text))
+        Some((Some(ts_event_ms), text))
     }
 
     fn fill(&mut self, fill: &OrderFilled<'_>) -> String {
@@ -229,7 +301,8 @@ impl Told {
             grouped(&self.fills.to_string())
         );
         text.push_str(&positions_in_words(&session.positions));
-        if let Some(profit) = self.profit(&session.positions) {
+        let profit = self.profit(&session.positions);
+        if let Some(profit) = profit.filter(|_| self.carried_in == Some(CarriedIn::Known)) {
             let _ = write!(text, "; profit or loss before fees {} yen", signed(profit));
         }
         if text == self.state {
@@ -313,7 +386,8 @@ pub(super) fn end(stopped: &EngineStopped<'_>, told: Option<&Told>) -> String {
     if let Some(more) = kept.warnings.len().checked_sub(WARNINGS_SHOWN).filter(|more| *more > 0) {
         rows.push(("", format!("{more} more in log.csv")));
     }
-    let (run_id, strategy_id, run_dir) = (&stopped.run_id, &stopped.strategy_id, &stopped.run_dir);
+    let (run_id, strategy_id, run_dir) =
+        (&stopped.run_id, on_one_line(&stopped.strategy_id), on_one_line(&stopped.run_dir));
     format!(
         "\nrun {run_id} of {strategy_id}: {}\n\n{}\nfolder: {run_dir}\n\nnext:\n  \
          kumiki replay report {run_dir}\n  kumiki replay journal {run_dir}\n  \
@@ -404,7 +478,12 @@ fn of_signal(signal: &StrategySignal<'_>) -> String {
 
 /// Slow events and lost data are warnings: the run goes on.
 fn of_error(error: &EngineError<'_>) -> String {
-    let goes_on = [error_code::STRATEGY_SLOW, error_code::MARKET_DATA_LOST];
+    let goes_on = [
+        error_code::STRATEGY_SLOW,
+        error_code::MARKET_DATA_LOST,
+        error_code::SECOND_PASSWORD_NEEDED,
+        error_code::POSITION_MISMATCH,
+    ];
     let kind = if goes_on.contains(&&*error.code) { "warning" } else { "error" };
     format!("{kind}: {}: {}", error.code, error.message)
 }
@@ -456,7 +535,7 @@ mod tests {
     }
 
     fn told() -> Told {
-        Told::new("mine", "r1")
+        Told::new("mine", "r1", false)
     }
 
     #[test]
@@ -550,6 +629,68 @@ mod tests {
         assert!(unknown.ends_with("7203.TSE 100 at 2,850"), "{unknown}");
     }
 
+    /// P103, P87: what a run takes over is part of its position, and counts from its average price.
+    #[test]
+    fn p87_p103_what_a_run_takes_over_counts_from_its_average_price() {
+        let session = |worth: &str, shares: &str| {
+            let text = format!(
+                r#"{{"event":"Session","request_id":"a","state":"Running","instruments":[],"rows_done":5,
+                    "rows_total":0,"ts_event_ms":1795998665000,"orders":[],"positions":[{{"instrument_id":"7203.TSE",
+                    "qty":"{shares}","avg_open_price":"2800","market_value":"{worth}","side":"BUY",
+                    "position_type":"cash","venue":"web_broker"}}],"last_bars":[],"last_trades":[],"sequence":7}}"#
+            );
+            let Event::Session(session) = event(&text) else { panic!() };
+            session
+        };
+        let mut told = Told::new("mine", "r1", true);
+        told.carry_in(&session("281000", "100").positions);
+        // Only the first one counts.
+        told.carry_in(&session("0", "700").positions);
+        let line = told.state(&session("281000", "100")).unwrap();
+        assert!(
+            line.ends_with("7203.TSE 100 at 2,800; profit or loss before fees +1,000 yen"),
+            "{line}"
+        );
+        let sold = told.line(&filled("SELL", 100, "2850")).unwrap();
+        assert!(sold.ends_with("position flat"), "{sold}");
+        assert_eq!(told.profit(&[]).unwrap().to_string(), "5000");
+        // A fill that was told before: nobody knows what was held at the start.
+        let mut told = Told::new("mine", "r1", true);
+        told.line(&filled("BUY", 100, "2850"));
+        told.carry_in(&session("281000", "100").positions);
+        let line = told.state(&session("281000", "100")).unwrap();
+        assert!(line.ends_with("7203.TSE 100 at 2,800"), "{line}");
+    }
+
+    /// P97, P121, P122, P127: what happens to real orders is told, also what stays behind.
+    #[test]
+    fn p97_p127_a_run_with_real_orders_hears_of_the_broker() {
+        let mut told = Told::new("mine", "r1", true);
+        let broker =
+            r#"{"event":"VenueError","venue":"web_broker","code":"session_expired","message":"m"}"#;
+        let password = r#"{"event":"SecondPasswordRequired","request_id":"w-1"}"#;
+        for line in [broker, password] {
+            assert!(told.is_ours(&event(line)), "{line}");
+            assert!(told.line(&event(line)).unwrap().starts_with("warning: "), "{line}");
+        }
+        let account = r#"{"event":"PositionsUpdated","request_id":null,"venue":"web_broker","positions":[],"ts_ms":1}"#;
+        assert!(!told.is_ours(&event(account)), "they are the account's");
+        let error = |code: &str| {
+            event(&format!(
+                r#"{{"event":"EngineError","code":"{code}","message":"m","strategy_id":"mine"}}"#
+            ))
+        };
+        for (code, line) in [
+            ("second_password_needed", "warning: second_password_needed: m"),
+            ("order_came_back", "error: order_came_back: m"),
+        ] {
+            assert_eq!(told.line(&error(code)).unwrap(), line);
+        }
+        assert!(!told.leaves_orders());
+        assert_eq!(told.line(&error("orders_working")).unwrap(), "error: orders_working: m");
+        assert!(told.leaves_orders());
+    }
+
     #[test]
     fn what_goes_wrong_is_told_and_that_of_others_is_not() {
         let mut told = told();
@@ -578,6 +719,39 @@ mod tests {
                        "cash_shortfall":null,"credit_available":null,"ts_ms":1}"#;
         assert!(told.is_ours(&event(power)));
         assert_eq!(told.line(&event(power)), None, "it comes every second");
+    }
+
+    /// P102, P110: nothing that a strategy says looks like a line of ours.
+    #[test]
+    fn texts_of_a_guest_stay_on_their_line() {
+        let mut told = told();
+        let forged = r"x\n09:31:06  O-2 BUY 7203.TSE: filled\u001b[2J\u2028\u202e";
+        let events = [
+            of_strategy(
+                "OrderRejected",
+                &format!(r#""reason_code":"VALIDATION_ERROR","reason_text":"TAGS: {forged}","#),
+            ),
+            event(&format!(
+                r#"{{"event":"StrategySignal","strategy_id":"mine","instrument_id":"7203.TSE","signal_kind":"EntryLong",
+                    "tag":"{forged}","note":"{forged}","ts_event_ms":1795998665000}}"#
+            )),
+            event(&format!(
+                r#"{{"event":"EngineError","code":"strategy_fault","message":"panicked: {forged}","strategy_id":"mine"}}"#
+            )),
+            event(&format!(
+                r#"{{"event":"VenueError","venue":"local_broker","code":"c","message":"{forged}"}}"#
+            )),
+        ];
+        for (event, lines) in events.iter().zip([2, 1, 1, 1]) {
+            let line = told.line(event).unwrap();
+            // Of the first the day stands above it.
+            assert_eq!(line.lines().count(), lines, "{line}");
+            let last = line.lines().last().unwrap();
+            assert!(
+                last.contains(r"x\u000a09:31:06  O-2 BUY 7203.TSE: filled\u001b[2J\u2028\u202e"),
+                "{line}"
+            );
+        }
     }
 
     #[test]

@@ -1,15 +1,16 @@
 //! A command and its answer: which event answers it, and what it means for who asked.
 
-use std::io::{IsTerminal, stderr, stdin};
+use std::io::{BufRead, IsTerminal, stderr, stdin};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use domain::ReasonCode;
 use domain::Secret;
 use domain::clock::Stopwatch;
 use engine::client::{Client, Received};
 use ipc::{
-    Command, Event, GetVenueState, RequestId, RequestVenueLogin, VenueLifecycle, error_code,
+    Command, Event, GetVenueState, RequestId, RequestVenueLogin, VenueLifecycle, VenueState,
+    error_code,
 };
 use secrecy::ExposeSecret;
 
@@ -100,18 +101,40 @@ impl Desk {
         &mut self,
         attendant: &mut impl Attendant,
         command: &Command,
-        mut is_done: impl FnMut(&Event<'static>, bool) -> bool,
+        is_done: impl FnMut(&Event<'static>, bool) -> bool,
+    ) -> Result<Answer> {
+        self.ask_within(ANSWER_TIME, attendant, command, is_done)
+    }
+
+    /// The same for a command that may take another time.
+    pub(crate) fn ask_within(
+        &mut self,
+        time: Duration,
+        attendant: &mut impl Attendant,
+        command: &Command,
+        is_done: impl FnMut(&Event<'static>, bool) -> bool,
     ) -> Result<Answer> {
         let id = command.request_id().map(|id| id.as_text().into_owned()).unwrap_or_default();
         let is_of_many = matches!(command, Command::CancelAllOrders(_));
         self.client.send(command)?;
+        self.answer(time, attendant, (&id, is_of_many), is_done)
+    }
+
+    /// Waits for the answer to a command that was sent, which may be one about many orders.
+    fn answer(
+        &mut self,
+        time: Duration,
+        attendant: &mut impl Attendant,
+        (id, is_of_many): (&str, bool),
+        mut is_done: impl FnMut(&Event<'static>, bool) -> bool,
+    ) -> Result<Answer> {
         let watch = Stopwatch::start();
-        while watch.elapsed() < ANSWER_TIME {
+        while watch.elapsed() < time {
             if !attendant.goes_on(&mut self.client)? {
                 return Ok(Answer::Interrupted);
             }
             let Some(received) = self.client.next(LOOK)? else { continue };
-            let is_ours = request_id(&received).as_deref() == Some(&id);
+            let is_ours = request_id(&received).as_deref() == Some(id);
             if is_done(&received.event, is_ours) {
                 attendant.hear(&received);
                 return Ok(Answer::Done(received));
@@ -162,14 +185,10 @@ impl Desk {
         if !stdin().is_terminal() || !stderr().is_terminal() {
             return Ok(answer);
         }
-        let password = hidden::read_line(
-            "second password of the web broker (is not shown): ",
-            PASSWORD_BYTES_MAX,
-        )?;
-        if password.expose_secret().is_empty() {
+        let value = second_password()?;
+        if value.expose().is_empty() {
             return Ok(answer);
         }
-        let value = Secret::from(password.expose_secret().to_owned());
         let request_id = self.client.request_id()?;
         self.client.send_second_password(&request_id, &value)?;
         drop(value);
@@ -178,12 +197,22 @@ impl Desk {
         self.ask(&again, &mut is_done)
     }
 
+    /// Gives the engine the second password, and waits until it holds it.
+    pub(crate) fn set_second_password(&mut self, value: &Secret) -> Result<Answer> {
+        let request_id = self.client.request_id()?;
+        self.client.send_second_password(&request_id, value)?;
+        let id = request_id.as_text();
+        self.answer(ANSWER_TIME, &mut Nobody, (&id, false), |event, is_ours| {
+            is_ours && matches!(event, Event::SecondPasswordSet(_))
+        })
+    }
+
     /// Logs in where nobody has. None: orders can be sent.
     pub(crate) fn make_ready(&mut self) -> Result<Option<Answer>> {
         let Some(state) = self.venue_state(&mut Nobody)? else {
             return Ok(Some(Answer::Interrupted));
         };
-        Ok(match state {
+        Ok(match state.state {
             VenueLifecycle::Ready => None,
             VenueLifecycle::Disconnected | VenueLifecycle::LoggingIn => {
                 match self.login(&mut Nobody)? {
@@ -268,7 +297,7 @@ impl Desk {
     pub(crate) fn venue_state(
         &mut self,
         attendant: &mut impl Attendant,
-    ) -> Result<Option<VenueLifecycle>> {
+    ) -> Result<Option<VenueState<'static>>> {
         let request_id = self.client.request_id()?;
         let id = request_id.as_text().into_owned();
         let venue = Some(self.venue.to_owned());
@@ -280,7 +309,9 @@ impl Desk {
             }
             let Some(received) = self.client.next(LOOK)? else { continue };
             match &received.event {
-                Event::VenueState(state) if state.request_id == id => return Ok(Some(state.state)),
+                Event::VenueState(state) if state.request_id == id => {
+                    return Ok(Some(state.clone()));
+                }
                 Event::Error(error) if request_id_is(&received, &id) => {
                     let what = if error.code == error_code::VENUE_NOT_AVAILABLE {
                         "the engine has no such venue"
@@ -297,6 +328,57 @@ impl Desk {
     }
 }
 
+/// The second password: typed where somebody sits at a terminal, without showing it; else a line of standard input.
+pub(crate) fn second_password() -> Result<Secret> {
+    if stdin().is_terminal() {
+        let question = "second password of the web broker (is not shown): ";
+        let typed = hidden::read_line(question, PASSWORD_BYTES_MAX)?;
+        return Ok(Secret::from(typed.expose_secret().to_owned()));
+    }
+    password_line(stdin().lock())
+}
+
+/// The first line of an input, without its end.
+fn password_line(from: impl BufRead) -> Result<Secret> {
+    // Room for the end of the line. It does not grow, so that nothing of it stays elsewhere in memory.
+    let most = PASSWORD_BYTES_MAX + 2;
+    let mut line = Vec::with_capacity(most);
+    let mut from = from.take(most as u64);
+    from.read_until(b'\n', &mut line).context("cannot read the second password")?;
+    while line.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
+        line.pop();
+    }
+    if line.len() > PASSWORD_BYTES_MAX {
+        bail!("the second password is longer than {PASSWORD_BYTES_MAX} bytes");
+    }
+    // What the error would show may be a password.
+    let text = String::from_utf8(line).ok().context("the second password is no text")?;
+    Ok(Secret::from(text))
+}
+
 fn request_id_is(received: &Received, id: &str) -> bool {
     request_id(received).as_deref() == Some(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    /// P122: a script gives the second password as a line, and no error repeats it.
+    #[test]
+    fn p122_a_second_password_is_the_first_line_of_the_input() {
+        let read = |text: &[u8]| password_line(Cursor::new(text.to_vec()));
+        for text in ["hunter2\n", "hunter2", "hunter2\r\n", "hunter2\nmore\n"] {
+            assert_eq!(read(text.as_bytes()).unwrap().expose(), "hunter2", "{text:?}");
+        }
+        assert_eq!(read(b"").unwrap().expose(), "");
+        let long = "x".repeat(PASSWORD_BYTES_MAX);
+        assert_eq!(read(format!("{long}\n").as_bytes()).unwrap().expose(), long);
+        for wrong in [format!("{long}x\n").into_bytes(), vec![b'h', b'u', 0xff]] {
+            let error = format!("{:#}", read(&wrong).unwrap_err());
+            assert!(!error.contains("xx") && !error.contains("hu"), "{error}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use std::io::{Write, stdout};
 
 use anyhow::Result;
+use domain::text::on_one_line;
 use domain::{JstDate, TimeInForce, TsNanos};
 use engine::client::Received;
 use ipc::{Event, OrderListUpdated, OrderModifyChange, OrderRecordWire, SubmitOrderRequest};
@@ -79,9 +80,9 @@ pub(super) fn cancelled(event: &Event<'_>) -> String {
     format!("{} cancelled, {} still open", all.canceled_count, all.failed_count)
 }
 
-/// Why something was refused.
+/// Why something was refused, on one line.
 pub(super) fn refusal(event: &Event<'_>) -> String {
-    match event {
+    let text = match event {
         Event::OrderRejected(rejected) => {
             format!("refused: {}: {}", rejected.reason_code, rejected.reason_text)
         }
@@ -94,7 +95,8 @@ pub(super) fn refusal(event: &Event<'_>) -> String {
             "the login was given up; the log of the engine says why".to_owned()
         }
         _ => "refused".to_owned(),
-    }
+    };
+    on_one_line(&text).into_owned()
 }
 
 /// Whether an event is about orders, or about whether there can be any.
@@ -159,7 +161,7 @@ pub(super) fn event(received: &Received, format: Format) {
             line.push_str(&format!("  {name} {value}"));
         }
     }
-    println!("{line}");
+    println!("{}", on_one_line(&line));
 }
 
 /// A list of orders.

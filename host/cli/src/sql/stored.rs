@@ -169,12 +169,13 @@ fn overview_row(run: &Found) -> Result<Vec<Option<String>>> {
         Some(Value::String(text)) => Some(text.clone()).filter(|text| !text.is_empty()),
         Some(other) => Some(other.to_string()),
     };
+    // A replay's folder is there at its end only, and is partial where it was stopped.
+    if said("/run_kind").is_some() && manifest["partial"] == true {
+        bail!("it is running, or was killed before its end; its journal has what it did");
+    }
     let name = format!("{SUMMARY}.csv");
     let path = run.path.join(&name);
     if !path.is_file() {
-        if said("/run_kind").is_some() {
-            bail!("it goes on, or was killed before its end; its journal has what it did");
-        }
         bail!("it has no {name}");
     }
     let mut reader = csv::Reader::from_path(&path).with_context(|| name.clone())?;

@@ -220,6 +220,7 @@ mod tests {
             push: None,
             code: None,
             since_ms: 1,
+            second_password_held: None,
         })
     }
 

@@ -24,6 +24,8 @@ pub(super) struct Feed {
     /// The minute that grows, of each symbol that a client wants (specification 4, P90).
     bars: BTreeMap<Symbol, MinuteBars>,
     clock: MarketClock,
+    /// The stream session of the last trade.
+    session: Option<Arc<str>>,
 }
 
 impl Feed {
@@ -46,6 +48,11 @@ impl Feed {
         if let Some(print) = update.trade.as_ref().filter(|print| !print.after_gap)
             && let Some(trade) = whole_trade(print, InstrumentIx(0))
         {
+            // After a login the gateway may be a simulated one that plays an earlier time.
+            if self.session.as_ref() != Some(&print.stream_session_id) {
+                self.session = Some(Arc::clone(&print.stream_session_id));
+                self.clock = MarketClock::default();
+            }
             self.clock.see(print);
             let bars = self.bars.entry(update.board.symbol).or_default();
             if let TakenIntoBar::Growing(Some(made)) = bars.take(&trade) {

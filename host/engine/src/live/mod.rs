@@ -4,6 +4,7 @@
 mod desk_command;
 mod feed;
 mod local_broker;
+mod real;
 mod recording;
 mod strategy;
 mod web_broker;
@@ -17,7 +18,7 @@ use domain::Rejection;
 use ipc::{Dialect, EngineMode, VenueCapabilities, error_code};
 use sandbox::{Sandbox, SandboxConfig, SandboxError};
 
-use crate::command::{AccountCommand, PasswordCommand, VenueCommand};
+use crate::command::{AccountCommand, PasswordCommand, StrategiesCommand, VenueCommand};
 use crate::dispatch::NO_LOGIN;
 use crate::hub::ClientId;
 use crate::present::orders::{of_command, rejected};
@@ -25,6 +26,7 @@ use crate::session::{CommandContext, Shared};
 use crate::startup::{EngineConfig, StartError};
 
 use local_broker::Gateway;
+use real::StrategyOrders;
 use strategy::StrategyFeed;
 use web_broker::OrderDesk;
 
@@ -40,6 +42,8 @@ pub(crate) struct Venues {
     local_broker: OnceLock<Gateway>,
     /// The way of market data to the live strategy.
     strategy: StrategyFeed,
+    /// The way of the order desk's reports to it.
+    orders: StrategyOrders,
 }
 
 /// One of them.
@@ -105,12 +109,16 @@ impl Venues {
         }
     }
 
-    /// Ends all of them, at the same time, and waits for that.
-    pub(crate) fn stop(&self) {
+    /// Ends all of them, at the same time, and waits for that. `before_desk` comes before the end of the order desk.
+    pub(crate) fn stop(&self, before_desk: impl Fn() + Sync) {
+        let before_desk = &before_desk;
         std::thread::scope(|threads| {
             for venue in self.all() {
                 threads.spawn(move || match venue {
-                    Venue::WebBroker(desk) => desk.stop(),
+                    Venue::WebBroker(desk) => {
+                        before_desk();
+                        desk.stop();
+                    }
                     Venue::LocalBroker(gateway) => gateway.stop(),
                 });
             }
@@ -190,6 +198,20 @@ impl Shared {
         }
     }
 
+    /// Hands the order desk a command about what it knows of strategies.
+    pub(crate) fn strategies_command(&self, to: &CommandContext<'_>, command: StrategiesCommand) {
+        let Some(desk) = self.live.web_broker.get() else {
+            return self.needs_venue(to, "a replay has no orders at a broker");
+        };
+        match desk_command::strategies(command) {
+            Ok(command) => {
+                let taken = desk.command(to, |_| command);
+                self.busy_if_refused(to, WEB_BROKER, taken);
+            }
+            Err(why) => self.lock().error(to, error_code::VALIDATION_ERROR, &why),
+        }
+    }
+
     /// Hands a venue a command, or refuses it.
     fn hand_over(&self, to: &CommandContext<'_>, venue: Venue<'_>, command: VenueCommand) {
         use VenueCommand::{Account, Market, Order};
@@ -258,7 +280,7 @@ pub(super) mod tests {
 
     use super::*;
     use crate::outbox::{Outbox, Taken};
-    use crate::{CancellationToken, EngineConfig};
+    use crate::{CancellationToken, EngineConfig, StrategyRules};
 
     /// A live engine's session without venues, which writes nothing.
     pub(in crate::live) fn shared() -> Arc<Shared> {
@@ -281,6 +303,7 @@ pub(super) mod tests {
             web_broker: None,
             local_broker: None,
             live_engine: true,
+            strategy_rules: StrategyRules::default(),
             notify_command: Vec::new(),
         };
         Arc::new(Shared::new(config, Notifier::default(), CancellationToken::new()))
@@ -383,7 +406,7 @@ pub(super) mod tests {
         let events = events(&outbox);
         assert_eq!(events[0]["reason_code"], "VALIDATION_ERROR", "{events:?}");
         assert_eq!(events[0]["venue"], "local_broker", "{events:?}");
-        shared.live.stop();
+        shared.live.stop(|| {});
     }
 
     /// P44: five fields, always.
@@ -397,7 +420,7 @@ pub(super) mod tests {
         }});
         assert_eq!(capabilities, expected);
         assert_eq!(shared.live.dialects()["local_broker"].name, "none");
-        shared.live.stop();
+        shared.live.stop(|| {});
     }
 
     /// A command for a venue that has ended, or that the engine does not have, is refused.
@@ -406,13 +429,18 @@ pub(super) mod tests {
         let (shared, client, outbox, _cache) = engine();
         shared.handle(client, r#"{"op":"GetBuyingPower","request_id":"w","venue":"web_broker"}"#);
         shared.handle(client, r#"{"op":"SetSecondPassword","request_id":"p","value":"v"}"#);
-        for event in events(&outbox) {
+        shared.handle(client, r#"{"op":"GetStrategyPositions","request_id":"s"}"#);
+        let settle = r#"{"op":"SettleOrder","request_id":"o","client_order_id":"c","origin":"person","venue_order_id":null}"#;
+        shared.handle(client, settle);
+        let refused = events(&outbox);
+        assert_eq!(refused.len(), 4, "{refused:?}");
+        for event in refused {
             assert_eq!(
                 (&event["event"], &event["code"]),
                 (&"Error".into(), &"venue_not_available".into())
             );
         }
-        shared.live.stop();
+        shared.live.stop(|| {});
         for (op, fields) in [
             ("Subscribe", r#","venue":"local_broker","ticker":"7203""#),
             ("GetBoard", r#","venue":"local_broker","ticker":"7203""#),

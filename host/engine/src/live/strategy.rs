@@ -1,4 +1,4 @@
-//! A strategy on the live market, on paper: from the command that starts it to its last event (specification 4, P81 to
+//! A strategy on the live market, on paper or with real orders (`super::real`): from the command that starts it to its last event (specification 4, P81 to
 //! P89, P108 to P110, P115, P116, P119).
 //!
 //! A command is checked where it comes in, as far as that needs no waiting. A thread of its own does the rest in the
@@ -13,17 +13,20 @@ use std::thread;
 use std::time::Duration;
 
 use domain::clock::{Stopwatch, wall_now};
-use domain::fault::{Fault, FaultKind};
+use domain::fault::FaultKind;
 use domain::market_update::MarketUpdate;
 use domain::text::with_causes;
-use domain::{InstrumentId, Money, Quantity};
+use domain::{InstrumentId, InstrumentIx, Money, Quantity};
 use exchange::{ExecutionModel, Preset};
 use ipc::{
     EngineStartConfig, Granularity, KlineInterval, Multiplier, RunEnd, StartEngine, error_code,
 };
 use live::feed::{FeedLimits, FeedObserver, FeedRows, FeedSender, Opening, feed};
+use live::journal::RunKind as JournalKind;
 use live::notify::{Notice, NoticeKind};
-use live::paper::{PaperError, PaperOutcome, PaperRun, remove_folder};
+use live::paper::{PaperError, PaperOutcome, PaperRun, fault_text, remove_folder};
+use live::real::RealOrders;
+use orders::event::Standing;
 use replay::driver::BUYING_POWER_EVERY;
 use replay::instruments::InstrumentChoices;
 use replay::{RequestError, RunObserver};
@@ -33,6 +36,7 @@ use venues::RequestContext as VenueRequest;
 use venues::local_broker::{Command, ErrorCode, STRATEGY, VenueEvent};
 
 use super::LOCAL_BROKER;
+use super::real::{EngineBroker, units_of};
 use crate::ledger::RequestContext;
 use crate::limits::{REGISTRATION_TIME, STREAM_TIME, VENUE_STATE_TIME};
 use crate::load::{Refusal, instruments, invalid};
@@ -127,6 +131,8 @@ struct Wanted {
     preset: Preset,
     choices: InstrumentChoices,
     orders: OrderLimits,
+    /// Where its orders go.
+    kind: JournalKind,
 }
 
 impl Wanted {
@@ -141,7 +147,8 @@ impl Wanted {
             return Err(invalid(format!("{field}: a live run has none; leave it out")));
         }
         let strategy = strategy_file(config)?;
-        let instruments = instruments(&config.instrument_id, config.instrument_ids.as_deref())?;
+        let instruments =
+            instruments("a live run", &config.instrument_id, config.instrument_ids.as_deref())?;
         let rows = match config.granularity {
             None | Some(Granularity::Trade) => FeedRows::Trades,
             Some(Granularity::Minute) => FeedRows::Minutes,
@@ -180,10 +187,29 @@ impl Wanted {
             max_position_qty: at_least_one("MAX_POSITION_QTY", config.max_position_qty)?
                 .map(Quantity::new),
         };
-        let cash = config.initial_cash.ok_or_else(|| {
-            invalid("INITIAL_CASH: a paper run needs it: money at the start in yen")
-        })?;
-        let cash = positive_cash(cash)?;
+        let kind = match config.paper {
+            Some(true) => JournalKind::Paper,
+            _ => JournalKind::Live,
+        };
+        let cash = match (kind, config.initial_cash) {
+            (JournalKind::Paper, Some(cash)) => positive_cash(cash)?,
+            (JournalKind::Paper, None) => {
+                return Err(invalid(
+                    "INITIAL_CASH: a paper run needs it: money at the start in yen",
+                ));
+            }
+            (JournalKind::Live, None) => Money::ZERO,
+            (JournalKind::Live, Some(_)) => {
+                return Err(invalid(
+                    "INITIAL_CASH: with real orders the broker has the cash; leave it out, or say \
+                     paper: true",
+                ));
+            }
+        };
+        if kind == JournalKind::Live && config.execution.is_some() {
+            let text = "EXECUTION: the broker fills real orders; leave it out, or say paper: true";
+            return Err(invalid(text));
+        }
         let (preset, model, choices) = execution(config.execution.as_ref(), Preset::Realistic)?;
         Ok(Self {
             strategy_id: strategy_id.to_owned(),
@@ -196,6 +222,7 @@ impl Wanted {
             preset,
             choices,
             orders,
+            kind,
         })
     }
 }
@@ -205,17 +232,8 @@ impl Shared {
     pub(crate) fn start_live(self: &Arc<Self>, to: &CommandContext<'_>, start: &StartEngine) {
         let (id, config) = (&start.strategy_id, &start.config);
         let mut core = self.lock();
-        let unavailable = if !self.config.live_engine {
-            Some("this engine runs no strategies; set live_engine = true in [engine]")
-        } else if config.paper != Some(true) {
-            Some(
-                "strategies send no orders to a broker in this version; start the strategy on paper \
-                 with paper: true",
-            )
-        } else {
-            None
-        };
-        if let Some(text) = unavailable {
+        if !self.config.live_engine {
+            let text = "this engine runs no strategies; set live_engine = true in [engine]";
             return core.engine_error(to, error_code::LIVE_ENGINE_UNAVAILABLE, text, Some(id));
         }
         let wanted = match Wanted::read(id, config) {
@@ -229,21 +247,43 @@ impl Shared {
         // The run before is over; how it ended is in `last_run`.
         core.run = None;
         drop(core);
-        self.spawn_run(to, |shared, request, place| shared.paper_run(request, wanted, place));
+        self.spawn_run(to, |shared, request, place| shared.live_run(request, wanted, place));
+    }
+
+    /// Lots and price steps as the broker has them (P85).
+    fn units_of(&self, instruments: &[InstrumentId]) -> Result<InstrumentChoices, Refusal> {
+        let masters = self.live.web_broker.get().and_then(super::OrderDesk::masters);
+        let masters = masters.ok_or_else(|| {
+            let text = "web_broker: the broker's list of issues is missing; log in again";
+            (error_code::VENUE_NOT_READY, text.to_owned())
+        })?;
+        units_of(&masters, instruments)
     }
 
     /// The run from its begin to its end.
-    fn paper_run(
+    fn live_run(
         self: &Arc<Self>,
         request: &RequestContext,
         wanted: Wanted,
         (run_id, run_dir): (&str, &Path),
     ) -> End {
-        if let Err(refusal) = self.live.check_market_data() {
+        let is_real = wanted.kind == JournalKind::Live;
+        let checked = match is_real {
+            true => self.check_order_desk(),
+            false => Ok(()),
+        };
+        if let Err(refusal) = checked.and_then(|()| self.live.check_market_data()) {
             return End::nothing(refusal);
         }
+        // A file that cannot be used is told first (P84).
+        let (choices, unlisted) = match is_real.then(|| self.units_of(&wanted.instruments)) {
+            None => (wanted.choices.clone(), None),
+            Some(Ok(choices)) => (choices, None),
+            Some(Err(refusal)) => (wanted.choices.clone(), Some(refusal)),
+        };
         let config = &self.config;
         let run = PaperRun {
+            kind: wanted.kind,
             run_id: run_id.to_owned(),
             strategy_id: wanted.strategy_id.clone(),
             strategy: wanted.strategy,
@@ -251,7 +291,7 @@ impl Shared {
             parameters: wanted.parameters,
             instruments: wanted.instruments.clone(),
             data: config.data.clone(),
-            choices: wanted.choices.clone(),
+            choices,
             rows: wanted.rows,
             first: wall_now().jst_date(),
             cash: wanted.cash,
@@ -264,6 +304,9 @@ impl Shared {
             Ok(ready) => ready,
             Err(error) => return not_prepared(&error),
         };
+        if let Some(refusal) = unlisted {
+            return End::nothing(refusal);
+        }
         if ready.module().capabilities().aggressor {
             tracing::warn!(
                 strategy_id = wanted.strategy_id,
@@ -275,6 +318,7 @@ impl Shared {
             shared: Arc::clone(self),
             strategy_id: wanted.strategy_id.clone(),
             instruments: wanted.instruments.clone(),
+            is_real,
             refusal: Arc::clone(&refusal),
         };
         let limits = FeedLimits::default();
@@ -284,7 +328,7 @@ impl Shared {
         let lots = ready.options().instruments.iter().map(|instrument| instrument.lot).collect();
         let today = wall_now().jst_date();
         let mut run = Run::new(RunSetup {
-            kind: RunKind::Paper,
+            kind: if is_real { RunKind::Real } else { RunKind::Paper },
             lots,
             run_id: run_id.to_owned(),
             strategy_id: wanted.strategy_id,
@@ -297,14 +341,35 @@ impl Shared {
             interval: KlineInterval::Minute,
             control: RunControl::Live(sender.clone()),
         });
-        run.execution =
-            Some(present::execution_config(wanted.preset, &wanted.model, &wanted.choices));
+        run.execution = Some(match is_real {
+            true => present::at_broker(),
+            false => present::execution_config(wanted.preset, &wanted.model, &wanted.choices),
+        });
+        let strategy_id = run.setup.strategy_id.clone();
+        let broker = EngineBroker::new(self, &strategy_id, &wanted.instruments);
         run.now = wall_now();
         self.lock().run = Some(run);
         let clock = EngineClock::start(sender);
-        let outcome = ready.run(&mut source, &mut ClientSink::new(self));
+        let mut sink = ClientSink::new(self);
+        let outcome = match is_real {
+            false => ready.run(&mut source, &mut sink),
+            true => {
+                let orders = RealOrders {
+                    broker,
+                    strategy_id: strategy_id.as_str().into(),
+                    run_id: run_id.to_owned(),
+                    clock: wall_now,
+                };
+                ready.run_real(&mut source, orders, &mut sink)
+            }
+        };
         drop(clock);
         let refusal = refusal.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if is_real {
+            let has_failed = !matches!(&outcome, Ok(PaperOutcome::Ended(run))
+                if !matches!(run.totals.status, RunStatus::Failed(_)));
+            self.end_orders(&strategy_id, has_failed && refusal.is_none());
+        }
         match refusal {
             // It has begun nothing, so nothing is left behind.
             Some(refusal) => {
@@ -322,8 +387,12 @@ fn ended(outcome: Result<PaperOutcome, PaperError>) -> End {
         Ok(PaperOutcome::Ended(run)) => {
             let (status, fault) = match &run.totals.status {
                 RunStatus::Completed | RunStatus::Interrupted => (RunEnd::Stopped, None),
+                // Clients were not told what could not be written, so they know another equity.
+                RunStatus::Failed(fault) if matches!(fault.kind, FaultKind::Journal(_)) => {
+                    return End::nothing((error_code::STRATEGY_FAULT, fault_text(fault)));
+                }
                 RunStatus::Failed(fault) => {
-                    (RunEnd::Fault, Some((error_code::STRATEGY_FAULT, live_fault(fault))))
+                    (RunEnd::Fault, Some((error_code::STRATEGY_FAULT, fault_text(fault))))
                 }
             };
             End::Run { equity: run.totals.equity_end, status, fault }
@@ -332,14 +401,6 @@ fn ended(outcome: Result<PaperOutcome, PaperError>) -> End {
             End::nothing((error_code::STRATEGY_INIT_FAILED, fault.to_string()))
         }
         Err(error) => End::nothing((error_code::RESULTS_FAILED, with_causes(&error))),
-    }
-}
-
-/// A fault in words; what is the host's begins with its name (P112, P116).
-fn live_fault(fault: &Fault) -> String {
-    match &fault.kind {
-        kind @ (FaultKind::TooSlow(_) | FaultKind::Journal(_)) => kind.to_string(),
-        _ => fault.to_string(),
     }
 }
 
@@ -368,26 +429,58 @@ struct Observer {
     shared: Arc<Shared>,
     strategy_id: String,
     instruments: Vec<InstrumentId>,
+    /// Whether its orders go to the broker.
+    is_real: bool,
     /// Why the run does not begin.
     refusal: Arc<Mutex<Option<Refusal>>>,
 }
 
+impl Observer {
+    /// What is left of a start after the strategy's init (P84).
+    fn begin(&self, opening: Opening) -> Result<(), Refusal> {
+        let shared = &self.shared;
+        shared.live.subscribe_strategy(&self.instruments)?;
+        let is_streaming = shared.live.strategy.wait_for_stream(STREAM_TIME);
+        let standing = match self.is_real {
+            true => self.take_over()?,
+            false => Standing::default(),
+        };
+        shared.begin_run_with(opening);
+        shared.warn_of_shortfalls(&self.strategy_id, &standing);
+        if !is_streaming {
+            shared.market_data_lost();
+        }
+        Ok(())
+    }
+
+    /// Takes over what an earlier run has left (P104 to P107).
+    fn take_over(&self) -> Result<Standing, Refusal> {
+        let shared = &self.shared;
+        let feed = shared.live.strategy.lock().feed.clone();
+        let Some(feed) = feed else { return Ok(Standing::default()) };
+        let standing = shared.take_over(&self.strategy_id, &self.instruments, feed)?;
+        if let Some(run) = &mut shared.lock().run {
+            for (index, id) in self.instruments.iter().enumerate() {
+                let id = id.to_string();
+                let held = standing.held.iter();
+                let held = held.filter(|held| *held.instrument_id == *id && held.quantity != 0);
+                // A run has at most 4 instruments.
+                held.for_each(|held| {
+                    run.carry(InstrumentIx(index as u16), held.quantity, held.cost)
+                });
+            }
+        }
+        Ok(standing)
+    }
+}
+
 impl FeedObserver for Observer {
     fn ready(&mut self, opening: Opening) {
-        match self.shared.live.subscribe_strategy(&self.instruments) {
-            Ok(()) => {
-                let is_streaming = self.shared.live.strategy.wait_for_stream(STREAM_TIME);
-                self.shared.begin_run_with(opening);
-                if !is_streaming {
-                    self.shared.market_data_lost();
-                }
-            }
-            Err(refusal) => {
-                *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal);
-                if let Some(feed) = &self.shared.live.strategy.lock().feed {
-                    feed.stop();
-                }
-            }
+        let begun = self.begin(opening);
+        let Err(refusal) = begun else { return };
+        *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal);
+        if let Some(feed) = &self.shared.live.strategy.lock().feed {
+            feed.stop();
         }
     }
 
@@ -401,27 +494,26 @@ impl FeedObserver for Observer {
 }
 
 impl Shared {
-    /// Sends clients what is wrong with the strategy that runs.
-    pub(super) fn strategy_error(&self, code: &str, text: &str) {
+    /// Sends clients what is wrong with the strategy that runs. Says whether one does.
+    pub(super) fn strategy_error(&self, code: &str, text: &str) -> bool {
         let mut core = self.lock();
-        if !core.is_live() {
-            return;
-        }
-        let Some(id) = core.run.as_ref().map(|run| run.setup.strategy_id.clone()) else { return };
+        let Some(id) = core.running_strategy().map(str::to_owned) else { return false };
         core.hub.broadcast(&present::engine_error(None, code, text, Some(&id)));
+        true
     }
 
     /// Market data are lost (specification 4, P115).
     pub(super) fn market_data_lost(&self) {
         let text = "the local broker's stream is down; the strategy gets no trades and buys nothing \
                     until it is back";
-        self.strategy_error(error_code::MARKET_DATA_LOST, text);
-        self.notice(NoticeKind::MarketDataLost, text);
+        if self.strategy_error(error_code::MARKET_DATA_LOST, text) {
+            self.notice(NoticeKind::MarketDataLost, text);
+        }
     }
 
-    /// Has the user's program told something of the run.
+    /// Has the user's program told something, with the name of the strategy that runs, if one does.
     pub(crate) fn notice(&self, kind: NoticeKind, message: &str) {
-        let strategy_id = self.lock().run.as_ref().map(|run| run.setup.strategy_id.clone());
+        let strategy_id = self.lock().running_strategy().map(str::to_owned);
         let (ts, message, fill) = (wall_now(), message.to_owned(), None);
         self.notifier.tell(Notice { kind, ts, strategy_id, message, fill });
     }

@@ -1,18 +1,19 @@
 //! The order desk of the web broker (specification 2, "Endpoints"; specification 4, P1, P3).
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use domain::InstrumentIx;
 use ipc::{Dialect, VenueCapabilities};
 use live::notify::NoticeKind;
 use orders::event::{DeskEvent, Reply, SessionEvent};
 use orders::{AuditError, DeskCommand, DeskRules, InstrumentTable, Service, ServiceError, Setup};
-use venues::web_broker::WebBrokerConfig;
+use venues::web_broker::{Masters, WebBrokerConfig};
 
 use super::load_dialect;
 use crate::credentials;
 use crate::hub::ClientId;
-use crate::present::orders::desk_event;
 use crate::session::{CommandContext, Shared};
 use crate::startup::StartError;
 
@@ -84,6 +85,35 @@ impl OrderDesk {
         service.command(to.venue_request(), command(service.instruments())).map_err(|_| ())
     }
 
+    /// Hands over a command of the strategy's run; fails where the desk is too busy or has ended.
+    pub(super) fn strategy_command(
+        &self,
+        to: venues::RequestContext,
+        command: DeskCommand,
+    ) -> Result<(), ()> {
+        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+        service.as_ref().ok_or(())?.command(to, command).map_err(|_| ())
+    }
+
+    /// The places of instruments in the desk's table; those that have none are left out.
+    pub(super) fn places(&self, names: Vec<String>) -> BTreeMap<String, InstrumentIx> {
+        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(service) = service.as_ref() else { return BTreeMap::new() };
+        let place = |name: String| Some((name.clone(), service.instruments().place(&name)?));
+        names.into_iter().filter_map(place).collect()
+    }
+
+    /// What the broker says of its issues; none before the first login.
+    pub(super) fn masters(&self) -> Option<Arc<Masters>> {
+        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+        service.as_ref()?.masters()
+    }
+
+    /// Whether the desk has ended with the engine.
+    pub(super) fn has_ended(&self) -> bool {
+        self.service.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
     /// A client is gone.
     pub(super) fn client_left(&self, client: ClientId) {
         let service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
@@ -124,10 +154,7 @@ impl OrderDesk {
                 if let Some((kind, why)) = notice_of(event) {
                     shared.notice(kind, &format!("{VENUE}: {why}"));
                 }
-                // Made before the lock: a list may be long.
-                if let Some(event) = desk_event(event) {
-                    shared.lock().hub.send_to(to, &event);
-                }
+                shared.desk_event(to, event);
             }
         });
         let service = service.map_err(|error| match error {

@@ -44,6 +44,7 @@ pub(crate) fn event(event: &VenueEvent) -> Event<'_> {
             push: state.push().map(|push| Cow::Owned(push.to_string())),
             code: code.map(|code| code.name().into()),
             since_ms: since.millis(),
+            second_password_held: None,
         }),
         VenueEvent::Error { request_id, code, message } => Event::Error(ipc::Error {
             request_id: optional(request_id),

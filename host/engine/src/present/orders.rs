@@ -18,16 +18,16 @@ use orders::event::{
 };
 use venues::web_broker::account::{Holding, MarginPosition};
 
-use super::{optional, text};
+use super::{optional, strategies, text};
 
-/// The event of the wire; none for what is told to the run of a strategy.
+/// The event of the wire; none for what only the run of a strategy is told.
 pub(crate) fn desk_event(event: &DeskEvent) -> Option<Event<'_>> {
     Some(match event {
         DeskEvent::Order(event) => order(event),
         DeskEvent::Reply(reply) => answer(reply),
         DeskEvent::Discrepancy(report) => discrepancy(report),
         DeskEvent::Session(event) => session(event),
-        DeskEvent::Strategy(_) => return None,
+        DeskEvent::Strategy(event) => return strategies::strategy_event(event),
     })
 }
 
@@ -262,6 +262,7 @@ fn venue_state(standing: &VenueStanding) -> Event<'_> {
         }),
         code: standing.fault.map(|fault| fault.as_str().into()),
         since_ms: standing.since_ms,
+        second_password_held: Some(standing.password_is_held),
     })
 }
 

@@ -304,6 +304,21 @@ pub(crate) fn execution_config(
     }
 }
 
+/// How orders are filled that go to a broker (specification 4, P85).
+pub(crate) fn at_broker() -> ExecutionConfig {
+    ExecutionConfig {
+        model: "live".to_owned(),
+        latency_ns: None,
+        slippage_ticks: None,
+        participation_percent: None,
+        queue_ahead: None,
+        commission: None,
+        lot: None,
+        ticks: None,
+        same_day_round_trips: None,
+    }
+}
+
 pub(crate) fn speed_changed<'a>(to: &CommandContext<'a>, multiplier: Multiplier) -> Event<'a> {
     Event::ReplaySpeedChanged(ReplaySpeedChanged { request_id: answered(to), multiplier })
 }

@@ -7,6 +7,8 @@ use serde::Serialize;
 
 use super::told::{Told, ToldKind};
 
+const NANOS_PER_MILLI: i128 = 1_000_000;
+
 /// A price and the time at which shares had it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FilledAt {
@@ -47,6 +49,12 @@ impl FillPair {
         more.checked_mul(shares).map(Money::from_units)
     }
 
+    /// How long after the run's fill the simulated one was, in nanoseconds. None where one of both is not there.
+    fn later(&self) -> Option<i128> {
+        let nanos = |at: FilledAt| i128::from(at.ts_event.nanos());
+        Some(nanos(self.simulated?) - nanos(self.recorded?))
+    }
+
     /// The time of the run's fill, else of the simulated one.
     fn ts_event(&self) -> Option<TsNanos> {
         self.recorded.or(self.simulated).map(|at| at.ts_event)
@@ -73,6 +81,9 @@ pub struct FillCounts {
     /// What the simulated fills of the matched shares cost more than the run's, yen; below zero less.
     #[serde(serialize_with = "as_text")]
     pub slippage: Money,
+    /// By how many milliseconds the simulated fills of the matched shares came later, on average by shares; below zero
+    /// earlier. None without such shares.
+    pub later_ms: Option<i64>,
 }
 
 fn as_text<S: serde::Serializer>(money: &Money, serializer: S) -> Result<S::Ok, S::Error> {
@@ -120,7 +131,7 @@ pub(super) fn paired(recorded: &[Told], simulated: &[Told]) -> (Vec<FillPair>, F
         simulated: simulated_count,
         ..FillCounts::default()
     };
-    let mut slippage: i64 = 0;
+    let (mut slippage, mut later): (i64, i128) = (0, 0);
     for pair in &pairs {
         let shares = pair.quantity.shares();
         match (pair.recorded, pair.simulated) {
@@ -134,12 +145,16 @@ pub(super) fn paired(recorded: &[Told], simulated: &[Told]) -> (Vec<FillPair>, F
             }
             (Some(_), Some(_)) => {
                 counts.shares_matched = counts.shares_matched.saturating_add(shares);
+                later += pair.later().unwrap_or_default() * i128::from(shares);
                 let more = pair.slippage().unwrap_or_default();
                 slippage = slippage.saturating_add(more.units());
             }
         }
     }
     counts.slippage = Money::from_units(slippage);
+    // The mean of times of 64 bits has 64 bits.
+    let mean = later.checked_div(i128::from(counts.shares_matched));
+    counts.later_ms = mean.map(|nanos| (nanos / NANOS_PER_MILLI) as i64);
     (pairs, counts)
 }
 

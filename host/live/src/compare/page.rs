@@ -7,7 +7,7 @@ use results::output::FolderError;
 use results::report::{self, ROWS_MAX};
 use serde::Serialize;
 
-use super::{ComparedLive, Counts, FillCounts, FillPair, FilledAt, ModelCompared};
+use super::{ComparedLive, Counts, FillCounts, FillPair, FilledAt, ModelCompared, ReplayCompared};
 use crate::journal::RunKind;
 
 /// What the page shows; its script has the same names.
@@ -17,31 +17,43 @@ struct Page<'a> {
     run_kind: RunKind,
     component: &'a str,
     instruments: &'a [String],
+    identical: Option<bool>,
     torn: bool,
-    models: Vec<PageModel<'a>>,
+    ended: bool,
+    sides: Vec<Side<'a>>,
 }
 
+/// The strategy in the simulated exchange, or the run's orders by a fill model.
 #[derive(Serialize)]
-struct PageModel<'a> {
+struct Side<'a> {
     model: &'a str,
-    identical: bool,
-    orders: Counts,
-    signals: Counts,
+    #[serde(flatten)]
+    numbers: Numbers,
     fills: FillCounts,
     rows: Rows<'a>,
 }
 
-impl<'a> PageModel<'a> {
-    fn of(compared: &'a ModelCompared) -> Self {
-        let ModelCompared { model, identical, orders, signals, fills, pairs, .. } = compared;
-        Self {
-            model,
-            identical: *identical,
-            orders: *orders,
-            signals: *signals,
-            fills: *fills,
-            rows: Rows::of(pairs),
-        }
+/// What only one kind of a side has.
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Numbers {
+    Replay { identical: bool, orders: Counts, signals: Counts },
+    Model { orders: u64, rejected: u64, left_out: u64 },
+}
+
+impl<'a> Side<'a> {
+    fn of_replay(compared: &'a ReplayCompared) -> Self {
+        let ReplayCompared { model, identical, orders, signals, fills, pairs, .. } = compared;
+        let (identical, orders, signals) = (*identical, *orders, *signals);
+        let numbers = Numbers::Replay { identical, orders, signals };
+        Self { model, numbers, fills: *fills, rows: Rows::of(pairs) }
+    }
+
+    fn of_model(compared: &'a ModelCompared) -> Self {
+        let ModelCompared { model, orders, rejected, left_out, fills, pairs } = compared;
+        let (orders, rejected, left_out) = (*orders, *rejected, *left_out);
+        let numbers = Numbers::Model { orders, rejected, left_out };
+        Self { model, numbers, fills: *fills, rows: Rows::of(pairs) }
     }
 }
 
@@ -92,13 +104,16 @@ impl ComparedLive {
     /// # Errors
     /// [`FolderError`] when it cannot be written, or `page` is there and something else.
     pub fn write_page(&self, page: &Path) -> Result<(), FolderError> {
+        let replays = self.replays.iter().map(Side::of_replay);
         let data = Page {
             run_id: &self.run_id,
             run_kind: self.run_kind,
             component: &self.component,
             instruments: &self.instruments,
+            identical: self.identical,
             torn: self.torn,
-            models: self.models.iter().map(PageModel::of).collect(),
+            ended: self.ended,
+            sides: replays.chain(self.models.iter().map(Side::of_model)).collect(),
         };
         report::write_live_page(page, &data)
     }

@@ -49,6 +49,8 @@ impl JournalRows {
                 HostRecord::EndOfDay => StreamStep::EndOfDay,
                 HostRecord::Note(text) => StreamStep::Note(text.clone().into_owned()),
                 HostRecord::MarketDataLost(is_lost) => StreamStep::MarketDataLost(*is_lost),
+                // The stop was a step before it.
+                HostRecord::End => return None,
                 HostRecord::Stop => StreamStep::Stop,
                 HostRecord::Failed(text) => {
                     StreamStep::Fail(FaultKind::Journal(text.clone().into_owned()))

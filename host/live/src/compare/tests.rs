@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use domain::account::PortfolioView;
 use domain::fault::{Fault, Identity};
@@ -9,8 +10,9 @@ use domain::market::{Trade, Window};
 use domain::strategy::{Action, Capabilities, LogLine, Outcome, Signal, SignalKind};
 use domain::time::NANOS_PER_SECOND;
 use domain::{
-    Fill, Instrument, InstrumentIx, JstDate, Money, OrderEvent, OrderEventKind, OrderRequest,
-    OrderSide, OrderStatus, OrderType, Origin, Price, Quantity, TickTable, TimeInForce, TsNanos,
+    Fill, Instrument, InstrumentIx, JstDate, Money, OrderEvent, OrderEventKind, OrderModify,
+    OrderRequest, OrderSide, OrderStatus, OrderType, Origin, Price, Quantity, TickTable,
+    TimeInForce, TsNanos,
 };
 use replay::limit_values;
 use replay::stream::{MarketStream, StreamStep};
@@ -19,18 +21,69 @@ use tempfile::TempDir;
 use trader::OrderLimits;
 
 use super::*;
-use crate::journal::{JOURNAL_VERSION, Journal, Journaled, JournaledStream, KnownDays, RowKind};
+use crate::journal::{
+    JOURNAL_VERSION, Journal, Journaled, JournaledStream, KnownDays, Row, RowKind,
+};
 
 /// Buys and sells in turn, with a market order or a limit two yen away, and marks it.
 struct InTurn {
     shares: u64,
     rows: u64,
     orders: u64,
+    /// It also sends orders when it starts, and answers events of orders with changes, cancels and other orders.
+    reacts: bool,
 }
 
 impl InTurn {
     const fn of(shares: u64) -> Self {
-        Self { shares, rows: 0, orders: 0 }
+        Self { shares, rows: 0, orders: 0, reacts: false }
+    }
+
+    const fn reacting() -> Self {
+        Self { shares: 100, rows: 0, orders: 0, reacts: true }
+    }
+
+    /// Another order because of one.
+    fn more(&self, id: String, side: OrderSide, price: Option<Price>) -> Action {
+        Action::Order(OrderCommand::Submit(OrderRequest {
+            client_order_id: id.into(),
+            instrument: InstrumentIx(0),
+            side,
+            order_type: if price.is_some() { OrderType::Limit } else { OrderType::Market },
+            quantity: Quantity::new(self.shares),
+            price,
+            trigger_price: None,
+            trigger_type: None,
+            time_in_force: TimeInForce::Day,
+            expire_time: None,
+            post_only: false,
+            reduce_only: false,
+            tags: vec![],
+        }))
+    }
+
+    /// What it answers an event with.
+    fn answer(&self, event: &OrderEvent) -> Option<Action> {
+        let id = event.client_order_id.clone();
+        let number: u64 = id.strip_prefix("O-")?.parse().ok()?;
+        match &event.kind {
+            OrderEventKind::Accepted if number.is_multiple_of(9) => {
+                Some(Action::Order(OrderCommand::Cancel { client_order_id: id }))
+            }
+            OrderEventKind::Accepted if number.is_multiple_of(6) => {
+                let price = Some(Price::from_yen(997));
+                let change = OrderModify { price, ..OrderModify::default() };
+                Some(Action::Order(OrderCommand::Modify { client_order_id: id, change }))
+            }
+            OrderEventKind::Filled(fill) if number.is_multiple_of(4) => {
+                Some(self.more(format!("F-{number}-{}", fill.trade_id), OrderSide::Buy, None))
+            }
+            OrderEventKind::Expired(_) => {
+                let price = Some(Price::from_yen(1_001));
+                Some(self.more(format!("E-{number}"), OrderSide::Buy, price))
+            }
+            _ => None,
+        }
     }
 
     fn order(&mut self, trade: Trade) -> Vec<Action> {
@@ -80,7 +133,8 @@ impl StrategyRuntime for InTurn {
     }
 
     fn start(&mut self, _: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
-        Ok(vec![])
+        let order = || self.more("S-1".to_owned(), OrderSide::Buy, None);
+        Ok(if self.reacts { vec![order()] } else { vec![] })
     }
 
     fn advance(&mut self, window: Window<'_>, _: u32) -> Result<Outcome, Box<Fault>> {
@@ -94,8 +148,9 @@ impl StrategyRuntime for InTurn {
         Ok(Outcome { reached: 1, actions })
     }
 
-    fn on_order_events(&mut self, _: &[OrderEvent]) -> Result<Vec<Action>, Box<Fault>> {
-        Ok(vec![])
+    fn on_order_events(&mut self, events: &[OrderEvent]) -> Result<Vec<Action>, Box<Fault>> {
+        let answers = events.iter().filter(|_| self.reacts).filter_map(|event| self.answer(event));
+        Ok(answers.collect())
     }
 
     fn stop(&mut self, _: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
@@ -161,6 +216,7 @@ fn header(model: Option<ExecutionModel>) -> Header {
     Header {
         version: JOURNAL_VERSION,
         part: 0,
+        after: 0,
         kumiki_version: "0.0.0".to_owned(),
         engine: sandbox::ENGINE.to_owned(),
         run_kind: if model.is_some() { RunKind::Paper } else { RunKind::Live },
@@ -186,11 +242,15 @@ fn header(model: Option<ExecutionModel>) -> Header {
 
 /// A run over the steps with a journal in a new folder, in an exchange with `model`; the journal says another one.
 fn recorded(model: ExecutionModel, told: Option<ExecutionModel>) -> TempDir {
+    recorded_with(InTurn::of(100), model, told)
+}
+
+fn recorded_with(strategy: InTurn, model: ExecutionModel, told: Option<ExecutionModel>) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let journal = Journal::create(folder.path(), header(told), date(6)).unwrap();
     let mut script = Script(steps().into_iter());
     let mut source = JournaledStream::new(&mut script, journal.clone());
-    let mut strategy = Journaled::new(InTurn::of(100), journal.clone());
+    let mut strategy = Journaled::new(strategy, journal.clone());
     let header = header(Some(model));
     let options = options(&header, model, &Limits::default());
     let (limits, sink) = (header.order_limits, &mut TotalsOnly);
@@ -208,8 +268,26 @@ fn compared(folder: &TempDir, shares: u64) -> ComparedLive {
 }
 
 fn compared_with(folder: &TempDir, presets: &[Preset], shares: u64) -> ComparedLive {
+    compared_by(folder, presets, &|| InTurn::of(shares))
+}
+
+fn compared_by(
+    folder: &TempDir,
+    presets: &[Preset],
+    strategy: &dyn Fn() -> InTurn,
+) -> ComparedLive {
     let limits = Limits::default();
-    compare_with(folder.path(), presets, &limits, &mut |run| run(&mut InTurn::of(shares))).unwrap()
+    compare_with(folder.path(), presets, false, &limits, &mut |run| run(&mut strategy())).unwrap()
+}
+
+/// All fills are the same, with price and time.
+fn assert_same_fills(fills: FillCounts, pairs: &[FillPair], what: Preset) {
+    assert_eq!(fills.recorded, fills.simulated, "{what}");
+    assert!(fills.recorded > 20 && fills.shares_matched > 0, "{what}: {fills:?}");
+    let other = pairs.iter().find(|pair| pair.recorded != pair.simulated);
+    assert!(other.is_none(), "{what}: {other:?}");
+    let none = (fills.missed, fills.extra, fills.slippage, fills.later_ms);
+    assert_eq!(none, (0, 0, Money::ZERO, Some(0)), "{what}");
 }
 
 #[test]
@@ -217,16 +295,13 @@ fn p120_a_paper_run_and_its_comparison_have_the_same_orders_fills_and_signals() 
     for preset in Preset::ALL {
         let folder = recorded(preset.model(), Some(preset.model()));
         let found = compared(&folder, 100);
-        assert!(found.identical && !found.torn, "{preset}: {:?}", found.models[0].first_difference);
-        let [one] = &found.models[..] else { panic!("{} models", found.models.len()) };
+        assert!(!found.torn && found.ended && found.models.is_empty());
+        assert_eq!(found.identical, Some(true), "{preset}: {:?}", found.replays);
+        let [one] = &found.replays[..] else { panic!("{} replays", found.replays.len()) };
         assert_eq!(one.model, preset.as_str());
         assert_eq!(one.orders, Counts { recorded: 42, simulated: 42 });
         assert_eq!(one.signals, one.orders);
-        assert_eq!(one.fills.recorded, one.fills.simulated);
-        assert!(one.fills.recorded > 20 && one.fills.shares_matched > 0, "{:?}", one.fills);
-        let none = (one.fills.missed, one.fills.extra, one.fills.slippage);
-        assert_eq!(none, (0, 0, Money::ZERO), "{preset}");
-        assert!(one.pairs.iter().all(|pair| pair.recorded == pair.simulated));
+        assert_same_fills(one.fills, &one.pairs, preset);
     }
 }
 
@@ -235,8 +310,8 @@ fn p120_another_strategy_is_different_and_the_first_difference_has_both_sides() 
     let model = Preset::Realistic.model();
     let folder = recorded(model, Some(model));
     let found = compared(&folder, 200);
-    assert!(!found.identical);
-    let first = found.models[0].first_difference.as_ref().unwrap();
+    assert_eq!(found.identical, Some(false));
+    let first = found.replays[0].first_difference.as_ref().unwrap();
     let command = |told: &Option<Told>| match &told.as_ref().unwrap().told {
         ToldKind::Command(OrderCommand::Submit(order)) => order.quantity,
         other => panic!("{other:?}"),
@@ -244,17 +319,18 @@ fn p120_another_strategy_is_different_and_the_first_difference_has_both_sides() 
     assert_eq!(first.index, 0);
     assert_eq!(command(&first.recorded), Quantity::new(100));
     assert_eq!(command(&first.simulated), Quantity::new(200));
-    assert!(found.models[0].fills.extra > 0, "{:?}", found.models[0].fills);
+    assert!(found.replays[0].fills.extra > 0, "{:?}", found.replays[0].fills);
     let json = serde_json::to_value(&found).unwrap();
     assert_eq!(json["identical"], false);
-    assert_eq!(json["models"][0]["fills"]["slippage"].as_str().map(str::is_empty), Some(false));
-    assert!(json["models"][0].get("pairs").is_none());
+    assert_eq!(json["replays"][0]["fills"]["slippage"].as_str().map(str::is_empty), Some(false));
+    assert!(json["replays"][0].get("pairs").is_none());
 
     let page = folder.path().join(COMPARE_FILE);
     found.write_page(&page).unwrap();
     found.write_page(&page).unwrap();
     let text = fs::read_to_string(&page).unwrap();
     assert!(text.contains("\"run_kind\":\"paper\"") && text.contains("\"7203.TSE\""));
+    assert!(text.contains("\"kind\":\"replay\""));
 }
 
 /// What a run with real orders is compared with: here the market is the optimistic model.
@@ -262,27 +338,187 @@ fn p120_another_strategy_is_different_and_the_first_difference_has_both_sides() 
 fn p120_a_run_with_real_orders_is_compared_with_each_fill_model() {
     let folder = recorded(Preset::Optimistic.model(), None);
     let found = compared(&folder, 100);
-    assert_eq!(found.run_kind, RunKind::Live);
+    assert_eq!((found.run_kind, found.identical), (RunKind::Live, None));
+    assert!(found.replays.is_empty());
     let names: Vec<&str> = found.models.iter().map(|model| model.model.as_str()).collect();
     assert_eq!(names, ["strict", "realistic", "optimistic"]);
-    let same: Vec<bool> = found.models.iter().map(|model| model.identical).collect();
-    assert_eq!(same, [false, false, true]);
-    assert!(found.identical);
-    // A market order pays a tick of 0.5 yen a share more.
-    assert!(found.models[0].fills.slippage > Money::ZERO, "{:?}", found.models[0].fills);
-    assert_eq!(found.models[2].fills.slippage, Money::ZERO);
+    let [strict, realistic, optimistic] = &found.models[..] else { panic!("{names:?}") };
+    assert_same_fills(optimistic.fills, &optimistic.pairs, Preset::Optimistic);
+    // A market order pays a tick of 0.5 yen a share more, and comes later with latency.
+    assert!(strict.fills.slippage > Money::ZERO, "{:?}", strict.fills);
+    assert!(realistic.fills.later_ms.unwrap() > 0, "{:?}", realistic.fills);
+    let page = folder.path().join(COMPARE_FILE);
+    found.write_page(&page).unwrap();
+    assert!(fs::read_to_string(&page).unwrap().contains("\"kind\":\"model\""));
 }
 
-/// A paper run may be compared with other models than its own: what would another model have filled?
+/// The run's own orders are executed one by one, with all that the strategy has answered events with: by the model of a
+/// paper run the same fills come out.
+#[test]
+fn p120_the_orders_of_a_run_fill_the_same_by_its_own_model() {
+    for preset in Preset::ALL {
+        let folder = recorded_with(InTurn::reacting(), preset.model(), Some(preset.model()));
+        let found = compared_by(&folder, &[preset], &InTurn::reacting);
+        assert_eq!(found.identical, Some(true), "{preset}: {:?}", found.replays[0]);
+        let [one] = &found.models[..] else { panic!("{} models", found.models.len()) };
+        assert_eq!(one.model, preset.as_str());
+        assert_same_fills(one.fills, &one.pairs, preset);
+        assert_eq!(one.orders + one.left_out, found.replays[0].orders.recorded, "{preset}");
+        assert!(one.left_out > 0, "market data were lost: {one:?}");
+        assert_eq!(one.rejected, 0, "{preset}");
+        assert_eq!(one.fills, found.replays[0].fills);
+    }
+}
+
+/// One fill that is missing makes no later order another one: a strategy that decides again would go its own way.
+#[test]
+fn p120_other_fills_change_no_later_order() {
+    let folder = recorded_with(InTurn::reacting(), Preset::Optimistic.model(), None);
+    let limits = Limits::default();
+    let again = compare_with(folder.path(), &[Preset::Strict], true, &limits, &mut |run| {
+        run(&mut InTurn::reacting())
+    });
+    let again = again.unwrap();
+    let found = compared_by(&folder, &[Preset::Strict, Preset::Optimistic], &InTurn::reacting);
+    let [strict, optimistic] = &found.models[..] else { panic!("{found:?}") };
+    assert_eq!(again.identical, Some(false));
+    assert!(again.models.is_empty());
+    assert_ne!(again.replays[0].orders.simulated, again.replays[0].orders.recorded);
+    assert_eq!((strict.orders, strict.left_out), (optimistic.orders, optimistic.left_out));
+    assert!(strict.fills.missed > 0, "{:?}", strict.fills);
+    assert_eq!(strict.rejected, 0, "a sell whose buy is missing is sent all the same");
+    let in_run = |pair: &FillPair| {
+        let is_it = |other: &&FillPair| other.client_order_id == pair.client_order_id;
+        optimistic.pairs.iter().find(is_it).is_some()
+    };
+    assert!(strict.pairs.iter().all(in_run), "{:?}", strict.pairs);
+}
+
+/// A paper run may be held against other models than its own: what would another model have filled?
 #[test]
 fn p120_a_paper_run_can_be_compared_with_other_models() {
     let model = Preset::Realistic.model();
     let folder = recorded(model, Some(model));
     let found = compared_with(&folder, &[Preset::Optimistic, Preset::Realistic], 100);
-    let same: Vec<(&str, bool)> =
-        found.models.iter().map(|model| (model.model.as_str(), model.identical)).collect();
-    assert_eq!(same, [("optimistic", false), ("realistic", true)]);
-    assert!(!compared_with(&folder, &[Preset::Strict], 100).identical);
+    assert_eq!(found.identical, Some(true));
+    let [optimistic, realistic] = &found.models[..] else { panic!("{found:?}") };
+    assert_same_fills(realistic.fills, &realistic.pairs, Preset::Realistic);
+    assert!(optimistic.fills.slippage < Money::ZERO, "{:?}", optimistic.fills);
+}
+
+/// A broker tells of orders between the rows of the market, and fills at prices of its own.
+#[test]
+fn p120_fills_of_a_broker_stand_beside_those_of_the_models() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = Journal::create(folder.path(), header(None), date(6)).unwrap();
+    let mut strategy = Journaled::new(InTurn::of(100), journal.clone());
+    strategy.init("{}", &[]).unwrap();
+    strategy.start(at(6, 0)).unwrap();
+    for number in 1..=25 {
+        let StreamStep::Trade { trade, aggressor } = trade(at(6, number), 1_000) else {
+            panic!("a trade")
+        };
+        journal.row(Row::Trade { trade, aggressor });
+        strategy.advance(Window::OneTrade(trade), 1).unwrap();
+        if number == 20 {
+            let Told { told: ToldKind::Event(filled), .. } =
+                fill("O-1", OrderSide::Buy, 100, 1_001, 20)
+            else {
+                panic!("a fill")
+            };
+            let status = OrderStatus::Accepted;
+            let accepted = OrderEvent { status, kind: OrderEventKind::Accepted, ..filled.clone() };
+            strategy.on_order_events(&[accepted]).unwrap();
+            strategy.on_order_events(&[filled]).unwrap();
+        }
+    }
+    journal.finish().unwrap();
+    let found = compared(&folder, 100);
+    assert!(found.ended && found.replays.is_empty());
+    let numbers: Vec<_> = found
+        .models
+        .iter()
+        .map(|one| (one.orders, one.rejected, one.fills.slippage, one.fills.later_ms))
+        .collect();
+    // A second later the next trade of 1,000 yen, with a tick of 0.5 yen or without.
+    let with_tick = (1, 0, Money::from_yen(-50), Some(1_000));
+    assert_eq!(numbers, [with_tick, with_tick, (1, 0, Money::from_yen(-100), Some(1_000))]);
+}
+
+#[test]
+fn p120_what_ended_an_order_without_the_strategy_ends_it_again() {
+    let submit = |id: &str| {
+        let action = InTurn::of(100).more(id.to_owned(), OrderSide::Sell, None);
+        let Action::Order(command) = action else { panic!("{action:?}") };
+        Told { ts_event: Some(at(6, 1)), told: ToldKind::Command(command) }
+    };
+    let command =
+        |command: OrderCommand| Told { ts_event: Some(at(6, 2)), told: ToldKind::Command(command) };
+    let event = |id: &str, status: OrderStatus, kind: OrderEventKind| {
+        let Told { ts_event, told: ToldKind::Event(event) } = fill(id, OrderSide::Sell, 1, 1, 3)
+        else {
+            panic!("a fill")
+        };
+        Told { ts_event, told: ToldKind::Event(OrderEvent { status, kind, ..event }) }
+    };
+    let rejection = || {
+        let reason = domain::Rejection::new(domain::ReasonCode::VenueRejected, "no");
+        OrderEventKind::Rejected(reason)
+    };
+    let updated = || match submit("A").told {
+        ToldKind::Command(OrderCommand::Submit(request)) => {
+            OrderEventKind::Updated(Arc::new(request))
+        }
+        other => panic!("{other:?}"),
+    };
+    let (accepted, canceled) = (OrderStatus::Accepted, OrderStatus::Canceled);
+    let change = OrderModify { price: Some(Price::from_yen(1)), ..OrderModify::default() };
+    let modify = |id: &str| command(OrderCommand::Modify { client_order_id: id.into(), change });
+    let cancel = |id: &str| command(OrderCommand::Cancel { client_order_id: id.into() });
+    let told = [
+        submit("A"),
+        submit("B"),
+        event("A", accepted, OrderEventKind::Accepted),
+        event("B", OrderStatus::Rejected, rejection()),
+        // A change that was refused, and one that was not.
+        modify("A"),
+        event("A", accepted, rejection()),
+        modify("A"),
+        event("A", accepted, updated()),
+        // A person changes it, and cancels it.
+        event("A", accepted, updated()),
+        event("A", canceled, OrderEventKind::Canceled),
+        // The strategy cancels its own.
+        submit("C"),
+        cancel("C"),
+        event("C", canceled, OrderEventKind::Canceled),
+        // The venue ends one with the change that it refuses.
+        submit("D"),
+        event("D", accepted, OrderEventKind::Accepted),
+        modify("D"),
+        event("D", OrderStatus::Rejected, rejection()),
+        // Nothing was heard of the last one.
+        submit("E"),
+    ];
+    let orders = Orders::of(&told);
+    let shown: Vec<&str> = orders
+        .commands()
+        .iter()
+        .map(|command| match command {
+            None => "",
+            Some(OrderCommand::Submit(_)) => "submit",
+            Some(OrderCommand::Modify { .. }) => "modify",
+            Some(OrderCommand::Cancel { .. }) => "cancel",
+            Some(OrderCommand::CancelAll { .. }) => "cancel all",
+        })
+        .collect();
+    let expected = [
+        "submit", "", "", "", "", "", "modify", "", "modify", "cancel", "submit", "cancel", "",
+        "submit", "", "", "cancel", "submit",
+    ];
+    assert_eq!(shown, expected);
+    assert_eq!((orders.executed, orders.left_out), (4, 1));
+    assert_eq!(orders.held(), [(InstrumentIx(0), 500)]);
 }
 
 /// The last file of a journal.
@@ -297,11 +533,12 @@ fn p120_what_a_crash_has_cut_off_is_no_difference() {
     let whole = fs::read(last_file(&folder)).unwrap();
     for part in 1..20 {
         fs::write(last_file(&folder), &whole[..whole.len() * part / 20]).unwrap();
-        let found = compared(&folder, 100);
-        assert!(found.identical, "{part}: {:?}", found.models[0].first_difference);
-        let fills = found.models[0].fills;
-        assert_eq!((fills.missed, fills.extra), (0, 0), "{part}");
-        assert!(!compared(&folder, 200).identical, "{part}");
+        let found = compared_with(&folder, &[Preset::Realistic], 100);
+        assert_eq!((found.identical, found.ended), (Some(true), false), "{part}");
+        for fills in [found.replays[0].fills, found.models[0].fills] {
+            assert_eq!((fills.missed, fills.extra), (0, 0), "{part}: {fills:?}");
+        }
+        assert_eq!(compared(&folder, 200).identical, Some(false), "{part}");
     }
 }
 
@@ -315,7 +552,8 @@ fn p120_damage_before_the_end_is_told() {
     fs::write(last_file(&folder), bytes).unwrap();
     let mut never =
         |_: &mut RunOnce<'_>| -> Result<(), CompareError> { panic!("it is read first") };
-    let error = compare_with(folder.path(), &[], &Limits::default(), &mut never).unwrap_err();
+    let error =
+        compare_with(folder.path(), &[], false, &Limits::default(), &mut never).unwrap_err();
     assert!(error.is_damage(), "{error}");
 }
 
@@ -387,6 +625,8 @@ fn fills_are_paired_share_by_share() {
         shares_extra: 200,
         // 100 and 200 yen more for the buys, 200 yen less of the sale.
         slippage: Money::from_yen(500),
+        // Of the three hundreds one came 4 s later.
+        later_ms: Some(1_333),
     };
     assert_eq!(counts, expected);
 }

@@ -71,7 +71,7 @@ pub(super) struct Tale {
 }
 
 impl Tale {
-    fn events(&mut self, events: &[OrderEvent]) {
+    pub(super) fn events(&mut self, events: &[OrderEvent]) {
         let told = |event: &OrderEvent| Told {
             ts_event: Some(event.ts_event),
             told: ToldKind::Event(event.clone()),

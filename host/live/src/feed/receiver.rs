@@ -4,10 +4,12 @@ use std::fmt;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use domain::clock::Stopwatch;
 use domain::fault::FaultKind;
 use replay::stream::{MarketStream, StreamStep};
 
-use super::{FeedLimits, FeedObserver, Opening, Shared, State};
+use super::{FeedLimits, FeedObserver, FeedStep, Opening, Shared, State, Waiting};
+use crate::real::BrokerNews;
 
 /// The end of a feed for the strategy's thread. Dropped, it ends the feed.
 pub struct FeedReceiver {
@@ -27,8 +29,8 @@ impl fmt::Debug for FeedReceiver {
 /// What the strategy's thread does next.
 enum Next {
     Step(StreamStep),
-    /// A row that has waited so long.
-    Row(StreamStep, Duration),
+    /// A row, or news of the broker, that has waited so long.
+    Row(FeedStep, Duration),
     /// Nothing waits.
     Nothing,
 }
@@ -93,12 +95,40 @@ impl MarketStream for FeedReceiver {
     }
 
     fn next(&mut self) -> StreamStep {
+        loop {
+            match self.next_step() {
+                FeedStep::Market(step) => return step,
+                // On paper there is no broker.
+                FeedStep::Broker(_) => {}
+            }
+        }
+    }
+}
+
+impl FeedReceiver {
+    /// News of the broker after the run was stopped; none when none came in time.
+    pub fn news_after_stop(&mut self, at_most: Duration) -> Option<BrokerNews> {
+        let watch = Stopwatch::start();
+        let shared = Arc::clone(&self.shared);
+        let mut state = shared.lock();
+        loop {
+            if let Some(Waiting { step: FeedStep::Broker(news), .. }) = state.waiting.pop_front() {
+                return Some(news);
+            }
+            let left = at_most.checked_sub(watch.elapsed()).filter(|left| !left.is_zero())?;
+            let waited = shared.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// What comes next, of the market or of the broker. Waits until there is something.
+    pub fn next_step(&mut self) -> FeedStep {
         // The observer hears without the lock: it may be in the middle of sending.
         loop {
             let shared = Arc::clone(&self.shared);
             let mut state = shared.lock();
             match self.take(&mut state) {
-                Next::Step(step) => return step,
+                Next::Step(step) => return FeedStep::Market(step),
                 Next::Row(step, waited) => {
                     drop(state);
                     self.watch(waited);

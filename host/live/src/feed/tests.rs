@@ -108,6 +108,7 @@ fn words(step: StreamStep) -> String {
         StreamStep::ReportBuyingPower => "buying power".to_owned(),
         StreamStep::Stop => "stop".to_owned(),
         StreamStep::Fail(kind) => kind.to_string(),
+        StreamStep::Order { .. } => panic!("a market gives no orders"),
     }
 }
 
@@ -366,6 +367,37 @@ fn p90_p119_a_market_that_plays_another_time_ends_its_minutes_and_days_by_its_ow
         sender.clock(by_engine(at(15, 35, 0)));
         assert_eq!(all(sender, receiver).last().unwrap(), "end of day", "{ahead}");
     }
+}
+
+/// P117: a late row of one instrument, after newer ones of another, neither turns the clock back nor holds it up.
+#[test]
+fn p117_the_clock_follows_the_newest_trade_of_all_instruments() {
+    let (sender, receiver) = opened(FeedRows::Minutes);
+    let came = |symbol, second: u64, came: u64, yen| {
+        let mut trade = print(symbol, at(9, 0, second * 1_000), yen, 100, SideRule::AtAsk);
+        trade.received = TsNanos::from_nanos(at(9, 0, came * 1_000) * 1_000_000);
+        sender.update(&update(trade));
+    };
+    let clock = |second: u64| {
+        sender.clock(TsNanos::from_nanos(at(9, 0, second * 1_000) * 1_000_000));
+    };
+    came("7203", 250, 250, 2_400);
+    // Two minutes late, which would be the time of another market if it were the newest.
+    came("6758", 130, 251, 3_300);
+    clock(252);
+    assert_eq!(sender.waiting(), 1, "the minute of the late row is over");
+    clock(303);
+    assert_eq!(sender.waiting(), 2, "3 s after its end by the engine's clock");
+    // A market that is ahead of the engine's clock by less than a minute shows the time too.
+    came("7203", 400, 360, 2_401);
+    came("6758", 423, 363, 3_301);
+    clock(364);
+    let expected = [
+        "32580000 #1 3300 3300 3300 3300 x 100".to_owned(),
+        "32700000 #0 2400 2400 2400 2400 x 100".to_owned(),
+        "32820000 #0 2401 2401 2401 2401 x 100".to_owned(),
+    ];
+    assert_eq!(all(sender, receiver)[..3], expected);
 }
 
 /// Whatever comes, in whatever order: times never fall, and every whole trade is given or told.

@@ -1,14 +1,16 @@
-//! Reads a journal.
+//! Reads a journal, also one that still grows: of each file what it has when it is opened.
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Take};
 use std::path::{Path, PathBuf};
 
+use domain::fault::FaultKind;
+use results::output::{MANIFEST_FILE, ReadError, read_json};
 use thiserror::Error;
 
 use super::line;
-use super::record::{Header, JOURNAL_VERSION, Record};
+use super::record::{Header, HostRecord, JOURNAL_VERSION, Record};
 use super::writer::JOURNAL_WAITING_BYTES_MAX;
 
 /// Bytes of a line: more could never have waited to be written.
@@ -35,9 +37,13 @@ pub enum JournalError {
         .0.display()
     )]
     None(PathBuf),
-    /// A line that is not as it was written, before the end of the last file.
+    /// A journal without a whole line: its run was killed as it began.
+    #[error("the journal in {} has no whole line: its run was killed as it began", .0.display())]
+    Nothing(PathBuf),
+    /// A line that is not as it was written or not where it was, before the end of the last file.
     #[error(
-        "{} is damaged at line {line}: its checksum is another one; read a copy of the file",
+        "{} is damaged at line {line}: its checksum is not that of this line after the one before; \
+         read a copy of the file",
         path.display()
     )]
     Damaged {
@@ -57,6 +63,25 @@ pub enum JournalError {
         /// Number of the missing file in the run.
         part: u32,
     },
+    /// A file does not follow the one before it: lines are missing between them.
+    #[error(
+        "{} is damaged: it does not begin where the file before it ends; read a copy of the files",
+        path.display()
+    )]
+    Unlinked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The run has ended, and its journal has no end.
+    #[error(
+        "the journal in {} is damaged: its run has ended and the end is missing; put all files of \
+         the run into one folder",
+        .0.display()
+    )]
+    NoEnd(PathBuf),
+    /// The manifest does not say whether the run has ended.
+    #[error(transparent)]
+    Manifest(ReadError),
     /// A file that is not the first of its run.
     #[error(
         "{} is file {part} of its run, and the strategy began in the first; name the run's folder",
@@ -84,34 +109,43 @@ impl JournalError {
     /// Whether the journal itself is damaged, elsewhere than in its tail.
     #[must_use]
     pub const fn is_damage(&self) -> bool {
-        matches!(self, Self::Damaged { .. } | Self::Missing { .. })
+        matches!(
+            self,
+            Self::Damaged { .. } | Self::Missing { .. } | Self::Unlinked { .. } | Self::NoEnd(_)
+        )
     }
 }
 
-/// A file with its lines.
+/// A file with its lines, as far as it was written when it was opened.
 struct Lines {
     path: PathBuf,
-    reader: BufReader<File>,
+    reader: Take<BufReader<File>>,
     /// The last line that was read, with its end.
     line: Vec<u8>,
     number: u64,
+    /// The checksum of that line.
+    checksum: u64,
+    /// Each checksum covers the line before.
+    is_chain: bool,
 }
 
 /// What the next line is.
 enum Next {
     /// The file ends before it.
     End,
-    /// It is whole; its JSON stands at the end of `line`.
-    Whole,
+    /// It is whole.
+    Whole(Box<Record<'static>>),
     /// It is not whole, and nothing follows it.
     Torn,
 }
 
 impl Lines {
     fn open(path: PathBuf) -> Result<Self, JournalError> {
-        let unreadable = |source| JournalError::Unreadable { path: path.clone(), source };
-        let reader = BufReader::new(File::open(&path).map_err(unreadable)?);
-        Ok(Self { path, reader, line: Vec::new(), number: 0 })
+        let opened = File::open(&path).and_then(|file| Ok((file.metadata()?.len(), file)));
+        let (bytes, file) =
+            opened.map_err(|source| JournalError::Unreadable { path: path.clone(), source })?;
+        let reader = BufReader::new(file).take(bytes);
+        Ok(Self { path, reader, line: Vec::new(), number: 0, checksum: 0, is_chain: true })
     }
 
     /// Reads the next line.
@@ -122,11 +156,18 @@ impl Lines {
         if is_end {
             return Ok(Next::End);
         }
-        match line::json(&self.line) {
-            Some(_) => Ok(Next::Whole),
-            None if is_last => Ok(Next::Torn),
-            None => Err(JournalError::Damaged { path: self.path.clone(), line: self.number }),
-        }
+        let before = if self.is_chain { self.checksum } else { 0 };
+        let Some((checksum, json)) = line::json(&self.line, before) else {
+            return match is_last {
+                true => Ok(Next::Torn),
+                false => Err(self.damaged()),
+            };
+        };
+        self.checksum = checksum;
+        let record = line::parse(json).map_err(|error| {
+            self.foreign(format!("is of another version of this program: {error}"))
+        })?;
+        Ok(Next::Whole(Box::new(record)))
     }
 
     /// Reads the bytes of a line; says whether there was none, and whether nothing follows.
@@ -137,34 +178,29 @@ impl Lines {
         Ok((self.line.is_empty(), self.reader.fill_buf()?.is_empty()))
     }
 
-    /// The record of the line that was read.
-    fn record(&self) -> Result<Record<'static>, JournalError> {
-        let json = line::json(&self.line).unwrap_or_default();
-        line::parse(json).map_err(|error| {
-            self.foreign(format!("is of another version of this program: {error}"))
-        })
-    }
-
     fn foreign(&self, problem: String) -> JournalError {
         JournalError::Foreign { path: self.path.clone(), line: self.number, problem }
     }
 
+    fn damaged(&self) -> JournalError {
+        JournalError::Damaged { path: self.path.clone(), line: self.number }
+    }
+
     /// Reads the first line; none where the file has no whole one.
     fn header(&mut self) -> Result<Option<Header>, JournalError> {
-        match self.next()? {
-            Next::End | Next::Torn => Ok(None),
-            Next::Whole => match self.record()? {
-                Record::Header(header) if header.version == JOURNAL_VERSION => Ok(Some(*header)),
-                Record::Header(header) => {
-                    let problem = format!(
-                        "is of version {} of a journal, and this program reads {JOURNAL_VERSION}",
-                        header.version
-                    );
-                    Err(self.foreign(problem))
-                }
-                _ => Err(self.foreign("is no header".to_owned())),
-            },
+        let Next::Whole(record) = self.next()? else { return Ok(None) };
+        let Record::Header(header) = *record else {
+            return Err(self.foreign("is no header".to_owned()));
+        };
+        if header.version == 0 || header.version > JOURNAL_VERSION {
+            let problem = format!(
+                "is of version {} of a journal, and this program reads up to {JOURNAL_VERSION}",
+                header.version
+            );
+            return Err(self.foreign(problem));
         }
+        self.is_chain = header.version > 1;
+        Ok(Some(*header))
     }
 }
 
@@ -172,7 +208,11 @@ impl Lines {
 pub struct Records {
     header: Header,
     folder: PathBuf,
-    files: VecDeque<Lines>,
+    /// The files that are not read to their end, with what their headers say of the file before.
+    files: VecDeque<(u64, Lines)>,
+    /// All files of the run are there, and its manifest says that it has ended.
+    must_end: bool,
+    has_end: bool,
     torn: bool,
 }
 
@@ -195,20 +235,39 @@ impl Records {
         self.torn
     }
 
+    /// Whether the journal says that the run has ended, known once all records were read.
+    #[must_use]
+    pub const fn has_end(&self) -> bool {
+        self.has_end
+    }
+
     fn next_record(&mut self) -> Result<Option<Record<'static>>, JournalError> {
         loop {
-            let is_last = self.files.len() == 1;
-            let Some(file) = self.files.front_mut() else { return Ok(None) };
+            // A file without a header comes after them.
+            let is_last = self.files.len() == 1 && !self.torn;
+            let Some((_, file)) = self.files.front_mut() else {
+                let is_cut = self.must_end && !self.has_end;
+                return if is_cut {
+                    Err(JournalError::NoEnd(self.folder.clone()))
+                } else {
+                    Ok(None)
+                };
+            };
             match file.next()? {
-                Next::Whole => return file.record().map(Some),
-                Next::Torn if !is_last => {
-                    let path = file.path.clone();
-                    return Err(JournalError::Damaged { path, line: file.number });
+                Next::Whole(record) => {
+                    self.has_end |= matches!(*record, Record::Host(HostRecord::End));
+                    return Ok(Some(*record));
                 }
+                Next::Torn if !is_last => return Err(file.damaged()),
                 Next::Torn => self.torn = true,
                 Next::End => {}
             }
+            let checksum = file.checksum;
             self.files.pop_front();
+            let next = self.files.front().filter(|(_, file)| file.is_chain);
+            if let Some((_, file)) = next.filter(|(after, _)| *after != checksum) {
+                return Err(JournalError::Unlinked { path: file.path.clone() });
+            }
         }
     }
 }
@@ -220,57 +279,80 @@ impl Iterator for Records {
         let next = self.next_record().transpose();
         if matches!(next, Some(Err(_))) {
             self.files.clear();
+            self.must_end = false;
         }
         next
     }
 }
 
 /// Reads the journal of a run: of its folder, or the first file of it. A last line that a crash has cut off is left
-/// out, and [`Records::torn`] tells it.
+/// out, and [`Records::torn`] tells it. A run that goes on is read as far as it is written now.
 ///
 /// # Errors
 /// [`JournalError`].
 pub fn read(path: &Path) -> Result<Records, JournalError> {
     if !path.is_dir() {
         let mut file = Lines::open(path.to_owned())?;
-        let header = file.header()?;
-        let header = header.ok_or_else(|| damaged(&file))?;
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        let header = file.header()?.ok_or_else(|| JournalError::Nothing(folder.clone()))?;
         if header.part != 1 {
             return Err(JournalError::NotFirst { path: file.path, part: header.part });
         }
-        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        return Ok(Records { header, folder, files: VecDeque::from([file]), torn: false });
+        let files = VecDeque::from([(0, file)]);
+        return Ok(Records { header, folder, files, must_end: false, has_end: false, torn: false });
     }
+    // Before the files: its manifest says that a run has ended after its journal has the end.
+    let has_ended = has_ended(path)?;
     let mut files = Vec::new();
-    let mut headless = Vec::new();
+    let mut headless = 0;
     for path in files_of(path)? {
         let mut file = Lines::open(path)?;
         match file.header()? {
             Some(header) => files.push((header, file)),
-            None => headless.push(file),
+            // The last file may have been begun by a program that was killed then.
+            None if headless == 0 => headless = 1,
+            None => return Err(file.damaged()),
         }
     }
     files.sort_by_key(|(header, _)| header.part);
-    // The last file may have been begun by a program that was killed then.
-    if files.is_empty() || headless.len() > 1 {
-        let none = || JournalError::None(path.to_owned());
-        return Err(headless.first().map_or_else(none, damaged));
-    }
-    for (part, (header, file)) in (1..).zip(&files) {
-        if header.part != part {
+    let Some((header, _)) = files.first() else {
+        let path = path.to_owned();
+        return Err(match headless {
+            0 => JournalError::None(path),
+            _ if has_ended => JournalError::NoEnd(path),
+            _ => JournalError::Nothing(path),
+        });
+    };
+    let header = header.clone();
+    for (part, (next, file)) in (1..).zip(&files) {
+        if next.part != part {
             return Err(JournalError::Missing { path: file.path.clone(), part });
         }
-        if header.run_id != files[0].0.run_id {
-            return Err(file.foreign(format!("is of another run, {}", header.run_id)));
+        if next.run_id != header.run_id {
+            return Err(file.foreign(format!("is of another run, {}", next.run_id)));
         }
     }
-    let header = files[0].0.clone();
-    let files = files.into_iter().map(|(_, file)| file).collect();
-    Ok(Records { header, folder: path.to_owned(), files, torn: !headless.is_empty() })
+    Ok(Records {
+        must_end: has_ended && header.version > 1,
+        header,
+        folder: path.to_owned(),
+        files: files.into_iter().map(|(header, file)| (header.after, file)).collect(),
+        has_end: false,
+        torn: headless > 0,
+    })
 }
 
-fn damaged(file: &Lines) -> JournalError {
-    JournalError::Damaged { path: file.path.clone(), line: 1 }
+/// Whether the manifest of a folder says that its run has ended, and not by a journal that could not be written. A
+/// folder without a manifest tells nothing.
+fn has_ended(folder: &Path) -> Result<bool, JournalError> {
+    let manifest = match read_json(folder, MANIFEST_FILE) {
+        Ok(manifest) => manifest,
+        Err(ReadError::NoRun(_)) => return Ok(false),
+        Err(error) => return Err(JournalError::Manifest(error)),
+    };
+    let begin = FaultKind::Journal(String::new()).to_string();
+    let is_cut = manifest["fault"].as_str().is_some_and(|fault| fault.starts_with(&begin));
+    Ok(manifest["partial"] == false && !is_cut)
 }
 
 /// The files of a journal in a folder.

@@ -14,8 +14,8 @@ use trader::OrderLimits;
 
 use super::known_days::KnownDays;
 
-/// Version of what a journal holds.
-pub const JOURNAL_VERSION: u32 = 1;
+/// Version of what a journal holds. In version 1 no line was tied to the one before, and no record told the end.
+pub const JOURNAL_VERSION: u32 = 2;
 
 /// What kind of a run it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +44,9 @@ pub struct Header {
     pub version: u32,
     /// The number of the file among those of the run, from 1; the journal sets it.
     pub part: u32,
+    /// The checksum of the last line of the file before, 0 in the first file; the journal sets it.
+    #[serde(default)]
+    pub after: u64,
     /// Version of the program.
     pub kumiki_version: String,
     /// What ran the component, with its version.
@@ -224,6 +227,7 @@ impl From<&Fault> for FaultRecord {
             FaultKind::Protocol(_) => "protocol",
             FaultKind::TooSlow(_) => "too_slow",
             FaultKind::Journal(_) => "journal",
+            FaultKind::Halt(_) => "halt",
             FaultKind::Refused(_) => "refused",
         };
         Self {
@@ -276,6 +280,8 @@ pub enum HostRecord<'a> {
     Stop,
     /// The host ended the run with a fault.
     Failed(Cow<'a, str>),
+    /// The run has ended, and nothing follows. A run that was killed does not have it.
+    End,
 }
 
 /// A line of a journal.

@@ -134,6 +134,12 @@ pub struct Reproduced {
     pub first_difference: Option<Difference>,
     /// Whether a crash has cut off the journal's end, which was left out.
     pub torn: bool,
+    /// Whether the journal has the run's end; else the run goes on, or it was killed.
+    #[serde(skip)]
+    pub has_end: bool,
+    /// The component's name; none where the run was killed before its journal had a line.
+    #[serde(skip)]
+    pub component: Option<String>,
 }
 
 /// Runs the component over the inputs of a journal and compares its outputs. `path` is the run's folder or its first
@@ -146,7 +152,11 @@ pub fn reproduce(
     component: Option<&Path>,
     cache: Option<&Path>,
 ) -> Result<Reproduced, ReproduceError> {
-    let mut records = read(path)?;
+    let mut records = match read(path) {
+        // A header that is torn as the only line.
+        Err(JournalError::Nothing(_)) => return Ok(Reproduced::NOTHING),
+        read => read?,
+    };
     let beside = records.folder().join(STRATEGY_FILE);
     let file = component.unwrap_or(&beside);
     let (module, limits) = load(file, records.header(), component.is_none(), cache)?;
@@ -180,7 +190,21 @@ pub fn reproduce(
         identical: again.difference.is_none(),
         first_difference: again.difference,
         torn: records.torn(),
+        has_end: records.has_end(),
+        component: Some(module.artefact().name().to_owned()),
     })
+}
+
+impl Reproduced {
+    /// Of a run that was killed before its journal had a line.
+    const NOTHING: Self = Self {
+        outputs: 0,
+        identical: true,
+        first_difference: None,
+        torn: true,
+        has_end: false,
+        component: None,
+    };
 }
 
 /// Reads a component and makes it ready, with the limits of the run but for the clock.

@@ -28,26 +28,33 @@ impl MarketStream for JournaledStream<'_> {
 
     fn next(&mut self) -> StreamStep {
         let step = self.source.next();
-        match &step {
-            StreamStep::Trade { trade, aggressor } => {
-                self.journal.row(Row::Trade { trade: *trade, aggressor: *aggressor });
-            }
-            StreamStep::Bar(bar) => self.journal.row(Row::Bar(*bar)),
-            StreamStep::EndOfDay => self.journal.host(HostRecord::EndOfDay),
-            StreamStep::Note(text) => self.journal.host(HostRecord::Note(text.into())),
-            StreamStep::MarketDataLost(is_lost) => {
-                self.journal.host(HostRecord::MarketDataLost(*is_lost));
-            }
-            StreamStep::Stop => self.journal.host(HostRecord::Stop),
-            StreamStep::Fail(kind) => {
-                self.journal.host(HostRecord::Failed(kind.to_string().into()));
-            }
-            // It changes nothing.
-            StreamStep::ReportBuyingPower => {}
-        }
+        self.journal.step(&step);
         match self.journal.failure() {
             Some(text) => StreamStep::Fail(FaultKind::Journal(text)),
             None => step,
+        }
+    }
+}
+
+impl Journal {
+    /// Records a step of the market.
+    pub(crate) fn step(&self, step: &StreamStep) {
+        match step {
+            StreamStep::Trade { trade, aggressor } => {
+                self.row(Row::Trade { trade: *trade, aggressor: *aggressor });
+            }
+            StreamStep::Bar(bar) => self.row(Row::Bar(*bar)),
+            StreamStep::EndOfDay => self.host(HostRecord::EndOfDay),
+            StreamStep::Note(text) => self.host(HostRecord::Note(text.into())),
+            StreamStep::MarketDataLost(is_lost) => {
+                self.host(HostRecord::MarketDataLost(*is_lost));
+            }
+            StreamStep::Stop => self.host(HostRecord::Stop),
+            StreamStep::Fail(kind) => {
+                self.host(HostRecord::Failed(kind.to_string().into()));
+            }
+            // It changes nothing; and a live market gives no orders.
+            StreamStep::ReportBuyingPower | StreamStep::Order { .. } => {}
         }
     }
 }

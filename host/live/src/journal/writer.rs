@@ -80,7 +80,7 @@ impl JournalFiles for Folder {
     }
 }
 
-/// Lines of one day.
+/// Lines of one day; the first one of a day begins with the header of its file.
 struct Block {
     day: JstDate,
     lines: Vec<u8>,
@@ -93,6 +93,10 @@ struct State {
     waiting: usize,
     /// The day of the last record.
     day: JstDate,
+    /// The header of that day's file.
+    header: Header,
+    /// The checksum of the last line.
+    checksum: u64,
     /// The last row, until the strategy has it.
     row: Option<Row>,
     /// Why nothing is taken any more.
@@ -157,12 +161,19 @@ impl Journal {
     /// What the system says.
     pub fn create_in(files: impl JournalFiles, header: Header, day: JstDate) -> io::Result<Self> {
         let place = files.place();
-        let mut file = OpenFile { files: Box::new(files), header, day, file: None };
+        let header = Header { part: 1, after: 0, ..header };
+        let mut lines = Vec::new();
+        let checksum = line::push(&mut lines, &Record::Header(Box::new(header.clone())), 0)?;
+        let mut file = OpenFile { files: Box::new(files), day, file: None };
         file.begin(day)?;
+        file.write(&Block { day, lines })?;
+        file.sync()?;
         let state = State {
             blocks: VecDeque::new(),
             waiting: 0,
             day,
+            header,
+            checksum,
             row: None,
             failure: None,
             is_closed: false,
@@ -212,11 +223,12 @@ impl Journal {
         self.0.shared.state().failure.clone()
     }
 
-    /// Ends the journal: waits until all of it is on the disk.
+    /// Ends the journal with the record of the run's end: waits until all of it is on the disk.
     ///
     /// # Errors
     /// Why it is not.
     pub fn finish(&self) -> Result<(), String> {
+        self.host(HostRecord::End);
         self.0.close();
         self.failure().map_or(Ok(()), Err)
     }
@@ -226,11 +238,15 @@ impl Journal {
         if state.failure.is_some() || state.is_closed {
             return;
         }
-        if let Some(ts_event) = ts_event {
-            // The end of a day's orders comes with the first row of the next day, and has its own time.
-            state.day = state.day.max(ts_event.jst_date());
-        }
-        let day = state.day;
+        // The end of a day's orders comes with the first row of the next day, and has its own time.
+        let day = ts_event.map_or(state.day, |ts_event| state.day.max(ts_event.jst_date()));
+        let header = (day > state.day).then(|| {
+            state.day = day;
+            state.header.part += 1;
+            state.header.after = state.checksum;
+            state.checksum = 0;
+            Record::Header(Box::new(state.header.clone()))
+        });
         let has_room = state
             .blocks
             .back()
@@ -239,18 +255,19 @@ impl Journal {
             state.blocks.push_back(Block { day, lines: Vec::with_capacity(LINES_BYTES) });
         }
         let Some(block) = state.blocks.back_mut() else { return };
-        for record in records {
+        for record in header.iter().chain(records) {
             let before = block.lines.len();
-            let pushed = line::push(&mut block.lines, record);
+            let pushed = line::push(&mut block.lines, record, state.checksum);
             let bytes = block.lines.len() - before;
             let place = &self.0.shared.place;
             let failure = match pushed {
                 Err(error) => format!("cannot write a record: {error}"),
-                Ok(()) if state.waiting + bytes > JOURNAL_WAITING_BYTES_MAX => format!(
+                Ok(_) if state.waiting + bytes > JOURNAL_WAITING_BYTES_MAX => format!(
                     "{} MiB wait to be written to {place}, and more may not; use a faster disk",
                     JOURNAL_WAITING_BYTES_MAX >> 20
                 ),
-                Ok(()) => {
+                Ok(checksum) => {
+                    state.checksum = checksum;
                     state.waiting += bytes;
                     continue;
                 }
@@ -266,8 +283,6 @@ impl Journal {
 /// The file that is written.
 struct OpenFile {
     files: Box<dyn JournalFiles>,
-    /// The header of the last file.
-    header: Header,
     day: JstDate,
     file: Option<Box<dyn JournalFile>>,
 }
@@ -276,12 +291,7 @@ impl OpenFile {
     /// Begins the file of a day; the one before is on the disk then.
     fn begin(&mut self, day: JstDate) -> io::Result<()> {
         self.sync()?;
-        let mut file = self.files.create(day)?;
-        self.header.part += 1;
-        let mut line = Vec::new();
-        line::push(&mut line, &Record::Header(Box::new(self.header.clone())))?;
-        file.write_all(&line)?;
-        file.sync()?;
+        let file = self.files.create(day)?;
         (self.day, self.file) = (day, Some(file));
         Ok(())
     }

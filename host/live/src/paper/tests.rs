@@ -14,7 +14,7 @@ use flate2::write::GzEncoder;
 use replay::Unpaced;
 use replay::request::RequestOutcome;
 use replay::stream::StreamStep;
-use results::sink::TotalsOnly;
+use results::sink::{Record, TotalsOnly};
 use serde_json::json;
 
 use super::*;
@@ -23,7 +23,7 @@ use crate::feed::tests::trade as live_trade;
 use crate::feed::{FeedLimits, FeedObserver, Opening, feed};
 use crate::journal::reproduce;
 
-struct Nobody;
+pub(crate) struct Nobody;
 
 impl RunObserver for Nobody {}
 
@@ -46,12 +46,12 @@ impl MarketStream for Script {
     }
 }
 
-fn manifest_in(folder: &Path) -> Value {
+pub(crate) fn manifest_in(folder: &Path) -> Value {
     serde_json::from_slice(&fs::read(folder.join("manifest.json")).unwrap()).unwrap()
 }
 
 /// The folder of the built-in strategies; none where they are not built.
-fn built_in() -> Option<PathBuf> {
+pub(crate) fn built_in() -> Option<PathBuf> {
     let test = std::env::current_exe().unwrap();
     let release = test.ancestors().find(|folder| folder.ends_with("release")).unwrap();
     let folder = release.join("strategies");
@@ -63,7 +63,7 @@ fn built_in() -> Option<PathBuf> {
 }
 
 /// Trades of one day, a few per minute in both sessions, on whole yen.
-fn day(random: &mut Random, date: &str, price: &mut i64) -> Vec<Trade> {
+pub(crate) fn day(random: &mut Random, date: &str, price: &mut i64) -> Vec<Trade> {
     let hours = session::TradingHours::of(date.parse().unwrap());
     let mut trades = Vec::new();
     for (open, close) in
@@ -107,8 +107,9 @@ fn write_day(folder: &Path, date: &str, trades: &[Trade]) {
     out.finish().unwrap();
 }
 
-fn paper(strategies: PathBuf, home: &Path) -> PaperRun {
+pub(crate) fn paper(strategies: PathBuf, home: &Path) -> PaperRun {
     PaperRun {
+        kind: RunKind::Paper,
         run_id: "r-1".to_owned(),
         strategy_id: "s-1".to_owned(),
         strategy: "sma-cross".to_owned(),
@@ -178,12 +179,20 @@ fn p111_p119_p120_a_paper_run_leaves_what_a_replay_over_the_same_rows_does() {
     // P120: over the trades of the journal too, and another component does something else.
     let cache = home.path().join("cache");
     let compared = compare(&folder, None, &[], Some(&cache)).unwrap();
-    assert!(compared.identical, "{:?}", compared.models[0].first_difference);
-    assert_eq!(compared.models[0].model, "realistic");
-    assert_eq!(compared.models[0].fills.recorded, ended.totals.fill_count);
+    assert_eq!(compared.identical, Some(true), "{:?}", compared.replays[0].first_difference);
+    assert_eq!(compared.replays[0].model, "realistic");
+    assert_eq!(compared.replays[0].fills.recorded, ended.totals.fill_count);
+    // The orders one by one, by the run's own model and by another one.
+    let presets = [exchange::Preset::Realistic, exchange::Preset::Optimistic];
+    let compared = compare(&folder, None, &presets, Some(&cache)).unwrap();
+    let [own, other] = &compared.models[..] else { panic!("{compared:?}") };
+    assert!(own.pairs.iter().all(|pair| pair.recorded == pair.simulated), "{:?}", own.fills);
+    assert_eq!((own.fills.recorded, own.fills.missed), (ended.totals.fill_count, 0));
+    assert!(other.fills.slippage < Money::ZERO, "{:?}", other.fills);
     let other = built_in().unwrap().join("buy-and-hold.wasm");
     let compared = compare(&folder, Some(&other), &[], Some(&cache)).unwrap();
-    assert!(!compared.identical && compared.component == "buy-and-hold", "{compared:?}");
+    assert_eq!((compared.identical, &*compared.component), (Some(false), "buy-and-hold"));
+    assert!(compared.models.is_empty());
 
     days.iter().for_each(|(date, trades)| write_day(&data, date, trades));
     let out = home.path().join("replay");
@@ -295,6 +304,102 @@ fn p116_a_stream_that_fails_ends_the_run_with_its_fault_and_a_complete_folder() 
     assert!(manifest["fault"].as_str().unwrap().contains("TOO_SLOW: of a test"));
     let log = fs::read_to_string(folder.join("log.csv")).unwrap();
     assert!(log.contains("GAP: 7203.TSE of a test"), "{log}");
+}
+
+/// Says that the disk is full from a record on.
+struct FullDisk {
+    records: u32,
+}
+
+impl RunSink for FullDisk {
+    fn take(&mut self, _: Record<'_>) -> io::Result<()> {
+        self.records += 1;
+        match self.records {
+            ..=20 => Ok(()),
+            _ => Err(io::ErrorKind::StorageFull.into()),
+        }
+    }
+}
+
+/// P128: what cannot be recorded ends the run with a fault `JOURNAL`, and the manifest says so.
+#[test]
+fn p128_a_record_that_cannot_be_kept_ends_the_run_with_a_journal_fault() {
+    let Some(strategies) = built_in() else { return };
+    let home = tempfile::tempdir().unwrap();
+    let paper = PaperRun { data: None, ..paper(strategies, home.path()) };
+    let folder = paper.folder.clone();
+    let trades = day(&mut Random::new(&[1]), DATES[1], &mut 2_400);
+    let steps = trades.iter().map(of_trade).collect();
+    let mut script = Script { steps, folder: folder.clone(), seen: None };
+    let ready = paper.prepare(&mut Nobody).unwrap();
+    let outcome = ready.run(&mut script, &mut FullDisk { records: 0 });
+    let Ok(PaperOutcome::Ended(ended)) = outcome else { panic!("{outcome:?}") };
+    let RunStatus::Failed(fault) = &ended.totals.status else { panic!("{ended:?}") };
+    assert!(matches!(fault.kind, FaultKind::Journal(_)), "{fault}");
+    let manifest = manifest_in(&folder);
+    assert_eq!((&manifest["partial"], &manifest["status"]), (&json!(false), &json!("failed")));
+    let text = manifest["fault"].as_str().unwrap();
+    assert!(text.starts_with("JOURNAL: cannot write the results: "), "{text}");
+    let reproduced = reproduce(&folder, None, Some(&home.path().join("cache"))).unwrap();
+    assert!(reproduced.identical && reproduced.has_end, "{reproduced:?}");
+}
+
+/// P128: a disk that is really full. Only root may mount one.
+#[cfg(target_os = "linux")]
+#[test]
+fn p128_a_full_disk_ends_the_run_and_the_manifest_says_so() {
+    let Some(strategies) = built_in() else { return };
+    let home = tempfile::tempdir().unwrap();
+    let disk = home.path().join("runs");
+    fs::create_dir(&disk).unwrap();
+    let Some(_mounted) = SmallDisk::mount(&disk) else {
+        eprintln!("no small disk can be mounted here; nothing was tested");
+        return;
+    };
+    let paper = PaperRun { data: None, ..paper(strategies, home.path()) };
+    let folder = paper.folder.clone();
+    let trades = day(&mut Random::new(&[1]), DATES[1], &mut 2_400);
+    let mut steps: Vec<StreamStep> = trades.iter().take(40).map(of_trade).collect();
+    // More than the disk has, whatever else is on it.
+    let line = "x".repeat(1 << 16);
+    steps.extend((0..200).map(|_| StreamStep::Note(line.clone())));
+    steps.extend(trades.iter().skip(40).map(of_trade));
+    let mut script = Script { steps: steps.into(), folder: folder.clone(), seen: None };
+    let outcome = paper.prepare(&mut Nobody).unwrap().run(&mut script, &mut TotalsOnly);
+    let Ok(PaperOutcome::Ended(ended)) = outcome else { panic!("{outcome:?}") };
+    let RunStatus::Failed(fault) = &ended.totals.status else { panic!("{ended:?}") };
+    assert!(matches!(fault.kind, FaultKind::Journal(_)), "{fault}");
+    let manifest = manifest_in(&folder);
+    assert_eq!((&manifest["partial"], &manifest["status"]), (&json!(false), &json!("failed")));
+    let text = manifest["fault"].as_str().unwrap();
+    assert!(text.starts_with("JOURNAL: ") && text.contains("No space left"), "{text}");
+    // What was written can be made again, and is no damaged journal.
+    let reproduced = reproduce(&folder, None, Some(&home.path().join("cache"))).unwrap();
+    assert!(reproduced.identical && !reproduced.has_end, "{reproduced:?}");
+    let report = results::report::write(&folder, &home.path().join("page.html")).unwrap_err();
+    assert!(report.to_string().contains("it ended with: JOURNAL: "), "{report}");
+}
+
+/// A disk of four mebibytes, as long as it lives.
+#[cfg(target_os = "linux")]
+struct SmallDisk(PathBuf);
+
+#[cfg(target_os = "linux")]
+impl SmallDisk {
+    fn mount(folder: &Path) -> Option<Self> {
+        let mut mount = std::process::Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=4m", "kumiki-test"]).arg(folder);
+        let is_mounted = mount.output().is_ok_and(|ended| ended.status.success());
+        is_mounted.then(|| Self(folder.to_owned()))
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let ended = std::process::Command::new("umount").arg(&self.0).output();
+        assert!(ended.is_ok_and(|ended| ended.status.success()), "the disk stays mounted");
+    }
 }
 
 /// P110 and P116: whatever a strategy does, its run ends, and what it did until then can be made again.

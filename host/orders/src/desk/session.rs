@@ -178,6 +178,7 @@ impl Desk {
             stream_is_up,
             fault: self.session.last_fault(),
             since_ms: self.session.since_ms(),
+            password_is_held: self.password.is_held(),
         };
         self.reply(context.client, Reply::VenueState(standing));
     }

@@ -6,9 +6,9 @@ use domain::limits::MINUTE_ROWS_MAX;
 use domain::market::TradeColumns;
 use domain::session::TradingHours;
 use domain::strategy::LogLevel;
-use domain::{InstrumentIx, JstDate, Price, Quantity, TsNanos};
-use results::RunTotals;
+use domain::{InstrumentIx, JstDate, OrderCommand, Price, Quantity, TsNanos};
 use results::recorder::RowTimes;
+use results::{RunStatus, RunTotals};
 use trader::{BarRows, OrderGuard, OrderLimits, Pass};
 
 use super::columns::Columns;
@@ -27,6 +27,8 @@ pub(crate) struct StreamRun<'s> {
     minute: Columns,
     times: RowTimes,
     minute_end: u64,
+    /// Orders that are executed again, of a day that has not begun.
+    waiting: Vec<(TsNanos, OrderCommand)>,
 }
 
 /// A day whose rows come one by one.
@@ -55,7 +57,8 @@ impl<'s> StreamRun<'s> {
     pub(crate) fn new(mut run: Run<'s>, limits: OrderLimits) -> Self {
         run.session.guard = Some(OrderGuard::new(limits));
         let minute = Columns::new(run.listed.len());
-        Self { run, day: None, minute, times: RowTimes::Events, minute_end: 0 }
+        let waiting = Vec::new();
+        Self { run, day: None, minute, times: RowTimes::Events, minute_end: 0, waiting }
     }
 
     /// Runs to the end of the stream.
@@ -70,7 +73,13 @@ impl<'s> StreamRun<'s> {
             self.note_day();
             ended = ended.and_then(|()| self.stop());
         }
-        self.run.into_result(ended.map(|()| Control::Stop))
+        let name = self.run.session.fault("stop", FaultKind::Journal(String::new()));
+        let (mut totals, failure) = self.run.into_totals(ended.map(|()| Control::Stop))?;
+        if let Some(failure) = failure.filter(|_| totals.status == RunStatus::Interrupted) {
+            let kind = FaultKind::Journal(format!("cannot write the results: {failure}"));
+            totals.status = RunStatus::Failed(Box::new(Fault { kind, ..*name }));
+        }
+        Ok(totals)
     }
 
     /// P86: the strategy's orders are cancelled, which it hears of, and it stops.
@@ -133,11 +142,26 @@ impl<'s> StreamRun<'s> {
                     guard.market_data_lost = lost;
                 }
             }
+            StreamStep::Order { ts_event, command } => self.order(ts_event, command)?,
             StreamStep::ReportBuyingPower => session.report_buying_power(),
             StreamStep::Stop => return Ok(Control::Stop),
             StreamStep::Fail(kind) => return Err(session.fault("advance", kind)),
         }
         Ok(Control::Continue)
+    }
+
+    /// Executes an order that was made before, or keeps it until its day begins.
+    fn order(&mut self, ts_event: TsNanos, command: OrderCommand) -> Result<(), Box<Fault>> {
+        let has_begun = self.day.as_ref().is_some_and(|day| ts_event.jst_date() <= day.hours.date);
+        if !has_begun {
+            self.waiting.push((ts_event, command));
+            return Ok(());
+        }
+        let run = &mut self.run;
+        run.hand_prices();
+        run.run_due(ts_event)?;
+        run.session.now = run.session.now.max(ts_event);
+        run.session.strategy_command(command)
     }
 
     /// Takes a row, as a replay takes it with window 1.
@@ -149,6 +173,9 @@ impl<'s> StreamRun<'s> {
         let date = row.ts_event.jst_date();
         if self.day.as_ref().is_none_or(|day| day.hours.date < date) {
             self.begin_day(date)?;
+            for (ts_event, command) in std::mem::take(&mut self.waiting) {
+                self.order(ts_event, command)?;
+            }
         }
         if row.times.minute_end(row.ts_event.nanos()) != self.minute_end {
             self.note_minute();

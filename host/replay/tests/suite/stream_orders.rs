@@ -1,10 +1,16 @@
-//! What holds a strategy's orders back before they leave (specification 4, P95, P96, P114, P115 and P123).
+//! What holds a strategy's orders back before they leave (specification 4, P95, P96, P114, P115 and P123), orders that
+//! are executed again (P120), and records that cannot be kept (P128).
 
 use crate::common::feed::Feed;
-use crate::common::{Script, limit, market, modify, options, stop, tagged};
+use crate::common::{Script, at, limit, market, modify, options, stop, tagged};
+use domain::fault::FaultKind;
 use domain::strategy::Action;
-use domain::{Money, OrderCommand, OrderModify, OrderSide, OrderStatus, Quantity};
-use replay::stream::StreamStep;
+use domain::{
+    InstrumentIx, Money, OrderCommand, OrderModify, OrderSide, OrderStatus, Quantity, TsNanos,
+};
+use replay::stream::{StreamStep, execute_again, stream};
+use results::RunStatus;
+use results::sink::{InMemory, Record, RunSink};
 use trader::OrderLimits;
 
 use OrderSide::{Buy, Sell};
@@ -167,6 +173,21 @@ fn p119_before_the_first_trade_a_market_order_has_no_value() {
 }
 
 #[test]
+fn p119_a_run_on_paper_has_no_margin_account() {
+    let tags =
+        ["cash_margin=margin_credit_new", "cash_margin=margin_general_repay", "tategyoku=A-1"];
+    let script = tags.iter().zip(1..).fold(Script::default(), |script, (tag, number)| {
+        script.after(number, tagged(market(&format!("M-{number}"), Buy, 100), &[tag]))
+    });
+    let (texts, sent) = refused(flat(4), script.after(4, market("B-1", Buy, 100)), none());
+    assert_eq!(sent, ["B-1"], "no other leaves");
+    assert_eq!(texts.len(), tags.len(), "{texts:?}");
+    for (text, tag) in texts.iter().zip(tags) {
+        assert!(text.contains(&format!("REJECTED VENUE_UNSUPPORTED: MARGIN: `{tag}`")), "{text}");
+    }
+}
+
+#[test]
 fn p123_held_and_bought_together() {
     let limits = OrderLimits { max_position_qty: Some(Quantity::new(300)), ..none() };
     let script = Script::default()
@@ -245,4 +266,68 @@ fn p96_the_day_s_loss_ends_buying() {
     assert_eq!(texts.len(), 3, "{texts:?}");
     let text = "VALIDATION_ERROR: MAX_DAILY_LOSS_JPY: 2000 yen were lost today; from 1000 on it only sells";
     assert!(texts[0].ends_with(text), "{texts:?}");
+}
+
+/// P120: an order is executed at its instant, waits for its day, asks no guard and needs no purchase before it.
+#[test]
+fn p120_orders_are_executed_again_at_their_instants() {
+    let again = |day: u32, seconds: f64, action: Action| {
+        let Action::Order(command) = action else { panic!("{action:?}") };
+        StreamStep::Order { ts_event: TsNanos::from_nanos(at(day, seconds)), command }
+    };
+    let cancel = OrderCommand::Cancel { client_order_id: "C-1".into() };
+    let mut feed = Feed::default()
+        .step(again(6, 0.0, market("B-1", Buy, 100)))
+        .trade(6, 1.0, "1000", 10_000)
+        .step(again(6, 1.0, market("S-1", Sell, 300)))
+        .step(again(6, 1.5, limit("C-1", Buy, 100, "1000")))
+        .step(again(6, 1.7, Action::Order(cancel)))
+        .trade(6, 2.0, "990", 10_000)
+        .step(again(7, 0.5, market("B-2", Buy, 100)))
+        .trade(7, 1.0, "1000", 10_000);
+    let (mut script, mut rows) = (Script::default(), InMemory::default());
+    let held = [(InstrumentIx(0), 300)];
+    let totals = execute_again(&mut feed, &mut script, &options(), &held, &mut rows).unwrap();
+    assert_eq!(totals.status, RunStatus::Interrupted);
+    let result = rows.into_result(totals);
+    let fills: Vec<_> = result
+        .fills
+        .iter()
+        .map(|fill| (&*fill.client_order_id, fill.ts_event.nanos(), fill.quantity.shares()))
+        .collect();
+    let expected = [("B-1", at(6, 1.0), 100), ("S-1", at(6, 2.0), 300), ("B-2", at(7, 1.0), 100)];
+    assert_eq!(fills, expected);
+    let status = |id: &str| {
+        let order = result.orders.iter().find(|order| &*order.request.client_order_id == id);
+        order.unwrap().status
+    };
+    assert_eq!(status("C-1"), OrderStatus::Canceled);
+    assert!(!script.told.is_empty(), "the strategy hears of it");
+}
+
+/// Takes so many records.
+struct Full(u32);
+
+impl RunSink for Full {
+    fn take(&mut self, _: Record<'_>) -> std::io::Result<()> {
+        match self.0.checked_sub(1) {
+            Some(left) => {
+                self.0 = left;
+                Ok(())
+            }
+            None => Err(std::io::ErrorKind::StorageFull.into()),
+        }
+    }
+}
+
+/// P128: what is not kept is not done; the run has a result, which says why it ended.
+#[test]
+fn p128_records_that_cannot_be_kept_end_the_run_with_a_journal_fault() {
+    let mut script =
+        Script::default().after(1, market("B-1", Buy, 100)).after(3, market("B-2", Buy, 100));
+    let totals = stream(&mut flat(9), &mut script, &options(), none(), &mut Full(3)).unwrap();
+    let RunStatus::Failed(fault) = &totals.status else { panic!("{:?}", totals.status) };
+    let FaultKind::Journal(text) = &fault.kind else { panic!("{fault}") };
+    assert!(text.starts_with("cannot write the results: "), "{text}");
+    assert!(totals.trades_seen < 9, "{} trades", totals.trades_seen);
 }

@@ -14,6 +14,8 @@ pub const EVENTS_FILE: &str = "events.jsonl";
 pub const AUDIT_FILE: &str = "web_broker_orders_replay.jsonl";
 /// What clients did to the run, one JSON object a line; only where they did something.
 pub const COMMANDS_FILE: &str = "commands.jsonl";
+/// Keeps room for the last manifest of a run on the live market, where the disk gets full. It goes with the run's end.
+pub(crate) const ROOM_FILE: &str = "room-for-manifest";
 /// The page.
 pub const REPORT_FILE: &str = "report.html";
 
@@ -75,6 +77,23 @@ pub enum ReadError {
     /// It is no run's folder.
     #[error("{0} holds no run: it has no {MANIFEST_FILE}; give the folder of `replay run --out`")]
     NoRun(PathBuf),
+    /// A run on the live market that goes on, or was killed: what is made at its end is not there.
+    #[error(
+        "the run in {0} has not ended: it still runs, or it was killed; `kumiki replay journal` and \
+         `kumiki replay compare-live` read its folder as it is"
+    )]
+    NotEnded(PathBuf),
+    /// A run on the live market whose tables could not be completed.
+    #[error(
+        "the run in {folder} has no complete tables; it ended with: {fault}. `kumiki replay journal` \
+         and `kumiki replay compare-live` read its folder as it is"
+    )]
+    NotComplete {
+        /// The run's folder.
+        folder: PathBuf,
+        /// Why the run ended.
+        fault: String,
+    },
     /// The disk says no.
     #[error("cannot read {path}: {source}")]
     Read {

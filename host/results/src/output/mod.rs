@@ -18,6 +18,7 @@ pub(crate) mod tables;
 pub(crate) mod whole_lines;
 
 pub use column::{Column, Kind, Table};
+pub(crate) use files::ROOM_FILE;
 pub use files::{
     AUDIT_FILE, COMMANDS_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, NotOurs, REPORT_FILE,
     ReadError,

@@ -146,6 +146,17 @@ pub fn read_json(folder: &Path, name: &str) -> Result<Value, ReadError> {
     Ok(read_json_text(folder, name)?.1)
 }
 
+/// Why a file is missing that the end of a run makes.
+fn missing(folder: &Path, path: PathBuf, source: io::Error) -> Result<ReadError, ReadError> {
+    let manifest = read_json(folder, MANIFEST_FILE)?;
+    let folder = folder.to_owned();
+    Ok(match (manifest.get("run_kind"), manifest["fault"].as_str()) {
+        (Some(_), _) if manifest["partial"] == true => ReadError::NotEnded(folder),
+        (Some(_), Some(fault)) => ReadError::NotComplete { folder, fault: fault.to_owned() },
+        _ => ReadError::Read { path, source },
+    })
+}
+
 /// As [`read_json`], with the text that the value was read from.
 ///
 /// # Errors
@@ -164,9 +175,15 @@ pub fn read_json_text(folder: &Path, name: &str) -> Result<(String, Value), Read
     }
     let path = folder.join(name);
     let mut text = String::new();
-    File::open(&path)
-        .and_then(|file| file.take(RUN_JSON_BYTES_MAX + 1).read_to_string(&mut text))
-        .map_err(|source| ReadError::Read { path: path.clone(), source })?;
+    let read = File::open(&path)
+        .and_then(|file| file.take(RUN_JSON_BYTES_MAX + 1).read_to_string(&mut text));
+    match read {
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound && name != MANIFEST_FILE => {
+            return Err(missing(folder, path, error)?);
+        }
+        Err(source) => return Err(ReadError::Read { path, source }),
+    }
     if text.len() as u64 > RUN_JSON_BYTES_MAX {
         return Err(ReadError::TooLarge { path });
     }

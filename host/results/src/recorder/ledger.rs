@@ -52,6 +52,21 @@ impl Ledger {
         }
     }
 
+    /// Takes a position that was bought before `ts_event` for `cost`.
+    pub(super) fn carry(
+        &mut self,
+        ts_event: TsNanos,
+        (instrument, quantity, cost): (InstrumentIx, i64, Money),
+    ) -> Booked {
+        self.account.carry(instrument, quantity, cost);
+        let place = usize::from(instrument.0);
+        let trip = self.trips[place].insert(Trip::carried(ts_event, instrument, quantity, cost));
+        let trip_money = trip.money();
+        let cash = self.account.account().cash;
+        let (ts_event, held) = (ts_event.nanos(), quantity);
+        (Change { instrument: place, ts_event, cash, held, trip_money }, None)
+    }
+
     /// Books a fill. The second value tells of a position that was opened or closed.
     pub(super) fn book(&mut self, fill: &FillRow) -> (Booked, Option<PositionEvent>) {
         let instrument = usize::from(fill.instrument.0);
@@ -133,16 +148,37 @@ impl Ledger {
     }
 }
 
+/// The order that began a way whose fills are of an earlier run.
+const CARRIED: &str = "carried";
+
 impl Trip {
     fn start(fill: &FillRow) -> Self {
+        let order = fill.client_order_id.clone();
+        Self::new(fill.instrument, fill.side, fill.ts_event, order)
+    }
+
+    /// A way that began before the run.
+    fn carried(ts_event: TsNanos, instrument: InstrumentIx, quantity: i64, cost: Money) -> Self {
+        let mut trip = Self::new(instrument, OrderSide::Buy, ts_event, CARRIED.into());
+        (trip.bought, trip.shares_bought) = (cost, quantity.unsigned_abs());
+        trip.row.quantity_max = quantity.unsigned_abs();
+        trip
+    }
+
+    fn new(
+        instrument: InstrumentIx,
+        entry_side: OrderSide,
+        ts_entry: TsNanos,
+        order: ShortText,
+    ) -> Self {
         Self {
             row: RoundTrip {
-                instrument: fill.instrument,
-                entry_side: fill.side,
-                ts_entry: fill.ts_event,
-                ts_exit: fill.ts_event,
-                entry_order: fill.client_order_id.clone(),
-                exit_order: fill.client_order_id.clone(),
+                instrument,
+                entry_side,
+                ts_entry,
+                ts_exit: ts_entry,
+                entry_order: order.clone(),
+                exit_order: order,
                 quantity: 0,
                 quantity_max: 0,
                 buy_price: Price::default(),

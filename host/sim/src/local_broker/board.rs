@@ -120,9 +120,13 @@ impl Board {
         self.trades.map_or(self.previous_close, |trades| trades.last.price)
     }
 
-    /// A new day: nothing was traded yet.
-    pub(crate) fn begin_day(&mut self, previous: JstDate, now: TsNanos) {
-        (self.previous_close, self.previous_date) = (self.price(), previous);
+    /// A new day: nothing was traded yet. One share has become `split` shares overnight; 1: none did.
+    pub(crate) fn begin_day(&mut self, previous: JstDate, now: TsNanos, split: u64) {
+        let close = match split {
+            1 => self.price(),
+            into => crate::after_split(self.issue.ticks, self.price(), into),
+        };
+        (self.previous_close, self.previous_date) = (close, previous);
         (self.trades, self.volume, self.value) = (None, None, 0);
         (self.begins_stretch, self.told_unopened) = (true, false);
         self.quote(self.previous_close, now);

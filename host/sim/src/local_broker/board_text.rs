@@ -300,7 +300,7 @@ mod tests {
             (&json!(500.0), &json!("0058"))
         );
         assert_eq!((&after["HighPrice"], &after["VWAP"]), (&json!(2850.5), &json!(2849.9)));
-        board.begin_day(date, at(9));
+        board.begin_day(date, at(9), 1);
         let next = told(&board, QuoteNames::Vendor);
         assert_eq!(
             (&next["PreviousClose"], &next["TradingVolume"]),

@@ -20,7 +20,7 @@
 //! | `log-out` | | the forced logout: as fault `logged-out`, and the token is dead |
 //! | `login-open` | | ends it |
 //! | `register`, `unregister` | `symbols` (`["9984", "9984@3"]`) | somebody else registers or takes off |
-//! | `day` | `date`? | the next business day, or this date: volumes begin again |
+//! | `day` | `date`?, `splits`? (`{"7203": 2}`) | the next business day, or this date: volumes begin again; one share becomes so many overnight |
 //! | `volume-reset` | `symbol`? | told volumes begin again at 0, and frames say so |
 //! | `account` | `cash`?, `margin`?, `orders`?, `positions`? | sets the account |
 //! | `market` | `run` | lets the feed go on, or holds it |
@@ -45,6 +45,7 @@ use super::gateway::{Counts, Effect, Gateway, check_day};
 use super::limits::{
     COMMANDS_MAX, DELAY_MAX, REQUEST_COUNT_MAX, TRADE_SHARES_MAX, TRADES_POSTED_MAX, VOLUME_MAX,
 };
+use crate::web_broker::NewDay;
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
@@ -96,6 +97,8 @@ enum Command {
     },
     Day {
         date: Option<JstDate>,
+        #[serde(default)]
+        splits: BTreeMap<String, u64>,
     },
     VolumeReset {
         symbol: Option<String>,
@@ -254,7 +257,7 @@ fn one(gateway: &mut Gateway, command: Command) -> Result<Value, String> {
             let told = gateway.unregister(&listed(&symbols)?);
             told.map_err(|why| format!("cannot take it off: {why:?}"))?;
         }
-        Command::Day { date } => {
+        Command::Day { date, splits } => {
             let is_files = matches!(gateway.config.source, Source::Files { .. });
             if is_files && !gateway.market_over {
                 return Err("trade files bring their own days".to_owned());
@@ -264,7 +267,15 @@ fn one(gateway: &mut Gateway, command: Command) -> Result<Value, String> {
             if date <= gateway.day {
                 return Err(format!("{date} is not after {}", gateway.day));
             }
-            gateway.begin_day(date);
+            let mut new = match gateway.config.source {
+                Source::Walk { .. } => NewDay::with_sessions_of(date, date),
+                Source::Still | Source::Files { .. } => NewDay::standing(date),
+            };
+            for (symbol, into) in splits {
+                crate::check_split(&symbol, into)?;
+                new.splits.insert(issue(gateway, &symbol)?, into);
+            }
+            gateway.begin_day(&new);
         }
         Command::VolumeReset { symbol } => {
             let places = match symbol {

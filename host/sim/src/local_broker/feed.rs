@@ -1,21 +1,18 @@
 //! What moves the market: trades of files, or a walk of prices, paced by the clock.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use domain::clock::{self, Stopwatch};
 use domain::session::TradingHours;
-use domain::{InstrumentId, JstDate, Price, Random, TsNanos};
-use replay::data_set::{DataRequest, DataSet, Granularity};
-use replay::instruments::InstrumentChoices;
-use replay::{MarketDay, Multiplier, RunObserver, TradingDay};
+use domain::{JstDate, Price, Random, TsNanos};
+use replay::data_set::DataSet;
+use replay::{MarketDay, Multiplier, TradingDay};
 
-use super::ServerError;
-use super::config::{Config, FirstDay};
+use super::config::FirstDay;
 use super::gateway::Gateway;
 use super::server::Shared;
-use crate::web_broker::Issue;
+use crate::web_broker::NewDay;
 
 /// How long a market that is held waits before it looks again.
 const HELD: Duration = Duration::from_millis(5);
@@ -25,52 +22,6 @@ const NAP: Duration = Duration::from_millis(20);
 const BATCH: usize = 64;
 /// The smallest and largest step of a walk, in price steps.
 const STEP_MAX: u64 = 3;
-
-struct Nobody;
-
-impl RunObserver for Nobody {}
-
-/// Reads the trades of the configuration's issues; their lots, price steps, names and base prices take the
-/// place of those given.
-pub(crate) fn load(
-    config: &mut Config,
-    folder: PathBuf,
-    cache: PathBuf,
-    range: (Option<JstDate>, Option<JstDate>),
-) -> Result<DataSet, ServerError> {
-    let instruments: Vec<InstrumentId> = config
-        .issues
-        .iter()
-        .map(|issue| format!("{}.TSE", issue.symbol).parse())
-        .collect::<Result<_, _>>()
-        .map_err(|error| ServerError::Config(format!("{error}")))?;
-    let request = DataRequest {
-        folder,
-        cache,
-        instruments,
-        start: range.0,
-        end: range.1,
-        granularity: Granularity::Trade,
-        choices: InstrumentChoices::default(),
-    };
-    let data = request.load(&mut Nobody).map_err(|error| ServerError::Data(Box::new(error)))?;
-    config.issues = (data.instruments.iter().zip(&data.base_prices))
-        .map(|(instrument, base)| {
-            let symbol = instrument.id.symbol().to_owned();
-            let name = data.names.get(instrument.id.as_str()).cloned();
-            Issue {
-                name: name.unwrap_or_else(|| symbol.clone()),
-                symbol,
-                lot: instrument.lot,
-                ticks: instrument.ticks,
-                // The first trade tells the price; before it only the close is missing.
-                base: instrument.ticks.floor(base.unwrap_or(Price::from_yen(1_000))),
-            }
-        })
-        .collect();
-    config.any_symbol = false;
-    Ok(data)
-}
 
 /// Paces rows of a market's time by the clock.
 struct Pace {
@@ -130,10 +81,12 @@ fn wait_for_turn(shared: &Shared, pace: &mut Pace) -> bool {
     }
 }
 
-/// A day is over.
-fn end_day(shared: &Shared) {
+/// A day is over; tells which.
+fn end_day(shared: &Shared) -> JstDate {
     let mut gateway = shared.gateway();
+    gateway.close_day();
     gateway.market_runs &= !gateway.config.holds_each_day;
+    gateway.day
 }
 
 fn end_market(shared: &Shared) {
@@ -154,7 +107,7 @@ pub(crate) fn play_files(shared: &Arc<Shared>, data: &DataSet, speed: Multiplier
             if !is_first {
                 let own = gateway.config.first_day != FirstDay::OfFiles;
                 let next = if own { gateway.next_business_day() } else { date };
-                gateway.begin_day(next);
+                gateway.begin_day(&NewDay::with_sessions_of(next, date));
             }
             gateway.day
         };
@@ -225,20 +178,24 @@ impl Walk {
     /// Walks, until the server stops.
     pub(crate) fn play(mut self, shared: &Arc<Shared>, speed: Multiplier) {
         let mut pace = Pace::new(speed);
-        for number in 0..self.days {
+        let mut ended = None;
+        for _ in 0..self.days {
             if !wait_for_turn(shared, &mut pace) {
                 return;
             }
-            if number > 0 {
+            {
                 let mut gateway = shared.gateway();
-                let date = gateway.next_business_day();
-                gateway.begin_day(date);
+                // A command may have begun the next day while the market was held.
+                if ended == Some(gateway.day) {
+                    let date = gateway.next_business_day();
+                    gateway.begin_day(&NewDay::with_sessions_of(date, date));
+                }
             }
             pace.again();
             if !self.play_day(shared, &mut pace) {
                 return;
             }
-            end_day(shared);
+            ended = Some(end_day(shared));
         }
         end_market(shared);
     }

@@ -24,6 +24,7 @@ use super::limits::{
 use super::rates::Rates;
 use super::refusal::Refusal;
 use super::registrations::Entry;
+use crate::web_broker::{Follower, NewDay};
 
 /// The time of day in Japan at which a market that nothing feeds stands.
 const STANDING_TIME: u64 = MORNING_OPEN + 30 * domain::time::NANOS_PER_MINUTE;
@@ -127,6 +128,8 @@ pub(crate) struct Gateway {
     pub(crate) market_time: TsNanos,
     pub(crate) market_runs: bool,
     pub(crate) market_over: bool,
+    /// The broker at which every trade is matched before the board shows it, and whose days are these.
+    pub(crate) follower: Option<Follower>,
     random: Random,
 }
 
@@ -141,15 +144,7 @@ impl Gateway {
         first_of_files: Option<JstDate>,
     ) -> Result<Self, ServerError> {
         let calendar = ExchangeCalendar::default();
-        let wanted = match (config.first_day, first_of_files) {
-            (FirstDay::On(date), _) | (FirstDay::OfFiles, Some(date)) => date,
-            _ => clock::wall_now().jst_date(),
-        };
-        if let FirstDay::On(date) = config.first_day {
-            check_day(date).map_err(ServerError::Config)?;
-        }
-        let is_given = config.first_day != FirstDay::Today;
-        let day = if is_given { wanted } else { business_day_from(&calendar, wanted) };
+        let day = first_day(&config, &calendar, first_of_files)?;
         let start = TradingHours::of(day).start;
         let market_time = match config.source {
             Source::Still => start.plus_nanos(STANDING_TIME),
@@ -188,6 +183,7 @@ impl Gateway {
             market_time,
             market_runs: config.begins == FeedStart::AtOnce,
             market_over: false,
+            follower: None,
             random: Random::new(&[seed_of(&config.source), 1]),
             config,
         };
@@ -325,6 +321,9 @@ impl Gateway {
     /// A trade of the market, and its frame.
     pub(crate) fn trade(&mut self, place: usize, price: Price, shares: u64, time: TsNanos) {
         self.market_time = self.market_time.max(time);
+        if let Some(broker) = &self.follower {
+            broker.trade(place, time, price, shares);
+        }
         self.boards[place].trade(price, shares, time);
         self.announce(place, true);
     }
@@ -341,18 +340,28 @@ impl Gateway {
         self.random.permille(u64::from(self.config.board_only_permille))
     }
 
+    /// The market closes for the day.
+    pub(crate) fn close_day(&mut self) {
+        if let Some(broker) = &self.follower {
+            broker.close_day();
+        }
+    }
+
     /// Ends the day and begins another one.
-    pub(crate) fn begin_day(&mut self, date: JstDate) {
+    pub(crate) fn begin_day(&mut self, new: &NewDay) {
+        if let Some(broker) = &self.follower {
+            broker.begin_day(new);
+        }
         let previous = self.day;
-        self.day = date;
-        let hours = TradingHours::of(date);
+        self.day = new.date;
+        let hours = TradingHours::of(new.date);
         let of_day = match self.config.source {
             Source::Still => STANDING_TIME,
             _ => MORNING_OPEN,
         };
         self.market_time = self.market_time.max(hours.start.plus_nanos(of_day));
-        for board in &mut self.boards {
-            board.begin_day(previous, self.market_time);
+        for (place, board) in self.boards.iter_mut().enumerate() {
+            board.begin_day(previous, self.market_time, new.split_of(place));
         }
     }
 
@@ -386,6 +395,23 @@ impl Gateway {
             self.seen.pop_front();
         }
         self.seen.push_back(seen);
+    }
+}
+
+/// The date of the first day.
+pub(crate) fn first_day(
+    config: &Config,
+    calendar: &ExchangeCalendar,
+    first_of_files: Option<JstDate>,
+) -> Result<JstDate, ServerError> {
+    match (config.first_day, first_of_files) {
+        (FirstDay::On(date), _) => {
+            check_day(date).map_err(ServerError::Config)?;
+            Ok(date)
+        }
+        (FirstDay::OfFiles, Some(date)) => Ok(date),
+        (FirstDay::OfFiles, None) => Ok(clock::wall_now().jst_date()),
+        (FirstDay::Today, _) => Ok(business_day_from(calendar, clock::wall_now().jst_date())),
     }
 }
 

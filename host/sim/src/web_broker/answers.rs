@@ -17,6 +17,9 @@ pub(crate) type Answer = Map<String, Value>;
 
 /// A host of the vendor's, for the fault that gives its addresses.
 const PRODUCTION_HOST: &str = "kabuka.e-shiten.jp";
+/// The requests that fault `late-lists` hits.
+const LATE_LISTS: [&str; 4] =
+    ["CLMOrderList", "CLMOrderListDetail", "CLMGenbutuKabuList", "CLMShinyouTategyokuList"];
 /// The largest `p_no`.
 const P_NO_MAX: u64 = 9_999_999_999;
 
@@ -264,7 +267,11 @@ impl Broker {
             ("request", _) => {
                 let mut answer = self.accepted(request, id);
                 add(&mut answer, &[("sWarningCode", "0"), ("sWarningText", "")]);
-                self.inquire(request, id, &mut answer)?;
+                if LATE_LISTS.contains(&id) {
+                    self.with_late_books(|broker| broker.inquire(request, id, &mut answer))?;
+                } else {
+                    self.inquire(request, id, &mut answer)?;
+                }
                 Ok(answer)
             }
             ("master", _) if self.config.form == Form::V4r10 => {

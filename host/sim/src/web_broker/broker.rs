@@ -25,6 +25,7 @@ use super::config::{Config, Issue};
 use super::days::{STANDING_TIME, moved_hours};
 use super::event_log::EventLog;
 use super::faults::Faults;
+use super::late_lists::LateBooks;
 use super::ledger::{Ledger, value};
 use super::limits::{ISSUES_MAX, REQUESTS_KEPT_MAX};
 use super::login_key::LoginKey;
@@ -129,13 +130,16 @@ pub(crate) struct Broker {
     pub(crate) market_time: TsNanos,
     /// How far the broker's clock is ahead of the machine's.
     pub(crate) ahead_nanos: u64,
-    /// Trades of files are over.
+    /// Trading is over: of the day, or of the last file.
     pub(crate) is_over: bool,
+    /// Its market, and its days, are those of a gateway.
+    pub(crate) follows: bool,
     /// Trades of files may go on.
     pub(crate) market_runs: bool,
     pub(crate) orders: Vec<Order>,
     pub(crate) open: BTreeSet<usize>,
     pub(crate) ledger: Ledger,
+    pub(super) late: LateBooks,
     pub(crate) log: EventLog,
     pub(crate) changed: watch::Sender<u64>,
     pub(crate) faults: Faults,
@@ -197,10 +201,12 @@ impl Broker {
             market_time: TsNanos::default(),
             ahead_nanos: 0,
             is_over: false,
+            follows: false,
             market_runs: false,
             orders: Vec::new(),
             open: BTreeSet::new(),
             ledger,
+            late: LateBooks::new(),
             log: EventLog::default(),
             changed,
             faults,
@@ -215,9 +221,10 @@ impl Broker {
         };
         broker.start_day(broker.hours);
         broker.fill_house();
-        if broker.config.data.is_none() {
+        if hours_of.is_none() {
             broker.stand_at(STANDING_TIME);
         }
+        broker.keep_books();
         Ok(broker)
     }
 
@@ -267,6 +274,8 @@ impl Broker {
             let Some(index) = self.index_of(&event.client_order_id) else { continue };
             match event.kind {
                 OrderEventKind::Filled(fill) => self.filled(index, &fill),
+                // One that has lapsed is taken from the exchange and has its notice.
+                OrderEventKind::Canceled if self.orders[index].state.is_final() => {}
                 OrderEventKind::Canceled => self.ended(index, State::Canceled, "11"),
                 OrderEventKind::Expired(_) => self.ended(index, State::Lapsed, "13"),
                 OrderEventKind::Updated(request) => self.updated(index, &request),
@@ -312,6 +321,14 @@ impl Broker {
         self.orders[index].state = state;
         self.open.remove(&index);
         self.notice(index, notice, None);
+    }
+
+    /// An open order lapses before its time.
+    pub(super) fn lapse(&mut self, index: usize) {
+        self.ended(index, State::Lapsed, "13");
+        let id = self.orders[index].number.to_string();
+        self.execute(OrderCommand::Cancel { client_order_id: ShortText::from(id.as_str()) });
+        self.take_events();
     }
 
     /// The exchange refuses an order that the broker has taken.

@@ -7,6 +7,7 @@
 //! | `trade` | `issue`, `price`, `quantity`, `time` (`HH:MM:SS`)?, `count`? | trades of the market |
 //! | `order` | `issue`, `side` (`buy`, `sell`), `quantity`, `price`?, `trigger`?, `condition`?, `credit`?, `expires`? | an order placed elsewhere |
 //! | `cancel` | `number` | cancels an order elsewhere |
+//! | `late-fill` | `number`, `price`, `quantity`? | fills an order that has ended: all of it, or so many shares |
 //! | `fault` | `name`, `value`?, `request`?, `times`? | switches a fault on |
 //! | `clear-faults` | `name`? | switches faults off |
 //! | `release-notices` | | lets notices go that `hold-notices` or `reorder-notices` keep |
@@ -14,20 +15,25 @@
 //! | `disconnect-events` | `errno`? | ends the stream of events, with a frame ST where `errno` is given |
 //! | `frame` | `text` | sends a frame as it is |
 //! | `end-day` | | orders of the day lapse |
-//! | `next-day` | `keep_session`? | ends the day and begins the next one |
+//! | `next-day` | `keep_session`?, `splits`? (`{"7203": 2}`) | ends the day and begins the next one; one share becomes so many overnight |
 //! | `clock` | `ahead_ms` | takes the broker's clock ahead |
 //! | `end-session` | | its addresses are worth nothing any more |
 //! | `market` | `run` | lets the trades of files go on, or holds them |
 //! | `forget-requests` | | forgets the requests seen and what is counted |
 //!
+//! In a market that it shares with a gateway, `trade`, `market` and `next-day` are the gateway's.
+//!
 //! Answers are JSON: `{"done": N, ...}`, or status 400 and `{"error": TEXT}`; of a list everything before the
 //! wrong command is done.
+
+use std::collections::BTreeMap;
 
 use domain::{Price, TsNanos};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::broker::{Broker, Counts, ToStream};
+use super::days::NewDay;
 use super::faults::{FaultKind, FaultSetting};
 use super::limits::TRADES_POSTED_MAX;
 use super::order::{FIRST_NUMBER, Order, Terms};
@@ -51,6 +57,11 @@ enum Command {
     Order(Elsewhere),
     Cancel {
         number: String,
+    },
+    LateFill {
+        number: String,
+        price: String,
+        quantity: Option<u64>,
     },
     Fault {
         name: FaultKind,
@@ -77,6 +88,8 @@ enum Command {
     NextDay {
         #[serde(default)]
         keep_session: bool,
+        #[serde(default)]
+        splits: BTreeMap<String, u64>,
     },
     Clock {
         ahead_ms: u64,
@@ -141,6 +154,12 @@ pub(crate) fn run(broker: &mut Broker, body: &[u8]) -> Result<Value, String> {
 
 fn one(broker: &mut Broker, command: Command) -> Result<Value, String> {
     let nothing = json!({});
+    let is_of_market =
+        matches!(command, Command::Trade { .. } | Command::Market { .. } | Command::NextDay { .. });
+    if broker.follows && is_of_market {
+        let text = "the market is the gateway's: send `trade`, `market` or `day` to its /control";
+        return Err(text.to_owned());
+    }
     match command {
         Command::View {} => return Ok(view(broker)),
         Command::Trade { issue, price, quantity, time, count } => {
@@ -160,7 +179,7 @@ fn one(broker: &mut Broker, command: Command) -> Result<Value, String> {
         }
         Command::Order(order) => {
             let terms = terms_of(broker, order)?;
-            let placed = broker.place(terms, true).map_err(|refusal| match refusal {
+            let placed = broker.place(terms, None).map_err(|refusal| match refusal {
                 Refusal::Business(code, text) => format!("refused with {code}: {text}"),
                 Refusal::Parameter(text) => text,
                 Refusal::Session(errno, text) => format!("refused with {errno}: {text}"),
@@ -168,15 +187,30 @@ fn one(broker: &mut Broker, command: Command) -> Result<Value, String> {
             return Ok(json!({ "number": broker.orders[placed].number.to_string() }));
         }
         Command::Cancel { number } => {
-            let place = number.parse::<u64>().ok().and_then(|all| all.checked_sub(FIRST_NUMBER));
-            let place = place.and_then(|place| usize::try_from(place).ok());
-            let open = place.filter(|place| broker.open.contains(place));
+            let open = place_of(&number).filter(|place| broker.open.contains(place));
             let place = open.ok_or_else(|| format!("`{number}` is not an open order"))?;
             broker.cancel(place);
+        }
+        Command::LateFill { number, price, quantity } => {
+            let ended =
+                place_of(&number).and_then(|place| Some((place, broker.orders.get(place)?)));
+            let ended = ended.filter(|(_, order)| order.ended() > 0);
+            let (place, order) = ended.ok_or_else(|| {
+                format!(
+                    "`{number}` is not an order that ended with shares left; `trade` fills others"
+                )
+            })?;
+            let most = order.ended();
+            let shares = quantity.unwrap_or(most);
+            if !(1..=most).contains(&shares) {
+                return Err(format!("quantity must be 1 to {most}"));
+            }
+            broker.book_fill(place, price_of(&price)?, shares);
         }
         Command::Fault { name, value, request, times } => {
             let is_phase = name == FaultKind::VenueClosed;
             broker.faults.add(FaultSetting::new(name, value, request, times)?)?;
+            broker.keep_books();
             if is_phase {
                 broker.tell_phase();
             }
@@ -184,6 +218,7 @@ fn one(broker: &mut Broker, command: Command) -> Result<Value, String> {
         Command::ClearFaults { name } => {
             let was_closed = broker.faults.has(FaultKind::VenueClosed);
             broker.faults.clear(name);
+            broker.keep_books();
             if was_closed && !broker.faults.has(FaultKind::VenueClosed) {
                 broker.tell_phase();
             }
@@ -213,15 +248,20 @@ fn one(broker: &mut Broker, command: Command) -> Result<Value, String> {
             sent.map_err(|_| "the stream of events has just ended")?;
         }
         Command::EndDay {} => broker.end_day(),
-        Command::NextDay { keep_session } => {
+        Command::NextDay { keep_session, splits } => {
             if broker.config.data.is_some() && !broker.is_over {
                 return Err("trades of files make the days; wait for their end".to_owned());
+            }
+            let mut new = NewDay::standing(broker.next_date());
+            for (symbol, into) in splits {
+                crate::check_split(&symbol, into)?;
+                new.splits.insert(issue_of(broker, &symbol)?, into);
             }
             broker.end_day();
             if !keep_session {
                 broker.end_session();
             }
-            broker.next_day(None);
+            broker.begin_day(&new);
         }
         Command::Clock { ahead_ms } => {
             let nanos = ahead_ms.checked_mul(1_000_000).ok_or("ahead_ms is too large")?;
@@ -237,6 +277,11 @@ fn one(broker: &mut Broker, command: Command) -> Result<Value, String> {
         }
     }
     Ok(nothing)
+}
+
+/// The place of an order's number.
+fn place_of(number: &str) -> Option<usize> {
+    usize::try_from(number.parse::<u64>().ok()?.checked_sub(FIRST_NUMBER)?).ok()
 }
 
 fn price_of(text: &str) -> Result<Price, String> {
@@ -322,13 +367,14 @@ pub(crate) fn view(broker: &Broker) -> Value {
             "day": times::day(order.day),
             "placed_on": times::day(order.placed_on),
             "placed_at": order.placed_at,
+            "p_no": order.p_no,
             "content": content,
             "status": code,
             "status_text": status,
             "filled": order.filled,
             "leaves": order.leaves(),
             "fills": fills.collect::<Vec<_>>(),
-            "foreign": order.is_foreign,
+            "foreign": order.is_foreign(),
             "carried": order.is_carried,
             "triggered": order.is_triggered,
         }));

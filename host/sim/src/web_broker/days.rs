@@ -1,5 +1,7 @@
 //! Business days and trades of the market.
 
+use std::collections::BTreeMap;
+
 use domain::execution::ExecutionClient;
 use domain::instrument::DailyLimits;
 use domain::market::Trade;
@@ -10,6 +12,33 @@ use super::broker::{Broker, DayPrices, ix};
 use super::event_log::EventKind;
 use super::faults::FaultKind;
 use super::times;
+
+/// A day that begins.
+#[derive(Debug, Clone)]
+pub(crate) struct NewDay {
+    pub(crate) date: JstDate,
+    /// Its sessions are those of this date; none: the market stands inside the morning session.
+    pub(crate) hours_of: Option<JstDate>,
+    /// Shares that one share has become overnight, by the issue's place.
+    pub(crate) splits: BTreeMap<usize, u64>,
+}
+
+impl NewDay {
+    /// A day with the sessions of a date.
+    pub(crate) fn with_sessions_of(date: JstDate, hours_of: JstDate) -> Self {
+        Self { date, hours_of: Some(hours_of), splits: BTreeMap::new() }
+    }
+
+    /// A day whose market stands until trades are posted.
+    pub(crate) fn standing(date: JstDate) -> Self {
+        Self { date, hours_of: None, splits: BTreeMap::new() }
+    }
+
+    /// Shares that one share of an issue has become; 1 where there was no split.
+    pub(crate) fn split_of(&self, issue: usize) -> u64 {
+        self.splits.get(&issue).copied().unwrap_or(1)
+    }
+}
 
 const NANOS_PER_DAY: u64 = 86_400_000_000_000;
 /// The time of day, in Japan, at which a market without data stands: inside the morning session.
@@ -92,17 +121,44 @@ impl Broker {
         self.release();
     }
 
-    /// Goes to the next business day; its sessions are those of `hours_of`, if trades of that date are
-    /// played.
-    pub(crate) fn next_day(&mut self, hours_of: Option<JstDate>) {
-        let next = next_day(&self.calendar, self.day);
-        let days = (next - self.day).num_days().unsigned_abs();
+    /// The day's trading is over: orders of the day lapse, and none is taken.
+    pub(crate) fn close_day(&mut self) {
+        self.end_day();
+        self.is_over = true;
+        self.tell_phase();
+        self.release();
+    }
+
+    /// The business day after this one.
+    pub(crate) fn next_date(&self) -> JstDate {
+        next_day(&self.calendar, self.day)
+    }
+
+    /// Goes to another day, which is later.
+    pub(crate) fn begin_day(&mut self, new: &NewDay) {
+        let days = (new.date - self.day).num_days().unsigned_abs();
         self.ahead_nanos += days * NANOS_PER_DAY;
         self.is_over = false;
-        self.start_day(moved_hours(next, hours_of));
-        if hours_of.is_none() {
+        for (issue, into) in &new.splits {
+            self.split(*issue, *into);
+        }
+        self.start_day(moved_hours(new.date, new.hours_of));
+        if new.hours_of.is_none() {
             self.stand_at(STANDING_TIME);
         }
+    }
+
+    /// One share of an issue has become `into`. Its orders, of a price and shares of before, lapse.
+    fn split(&mut self, issue: usize, into: u64) {
+        let is_meant = |index: &usize| self.orders[*index].terms.issue == issue;
+        let ending: Vec<usize> = self.open.iter().copied().filter(is_meant).collect();
+        for index in ending {
+            self.lapse(index);
+        }
+        self.last[issue] = crate::after_split(self.issues[issue].ticks, self.last[issue], into);
+        self.exchange.set_last_price(ix(issue), self.last[issue], self.market_time);
+        self.ledger.split(issue, into);
+        self.keep_books();
     }
 
     /// What is due by itself up to `until`.

@@ -80,6 +80,8 @@ pub enum FaultKind {
     VenueClosed,
     /// Notices of orders are kept back until `release-notices`.
     HoldNotices,
+    /// Lists of orders, their details, holdings and positions are those of so many milliseconds ago.
+    LateLists,
     /// Changes and cancels are accepted and not done until `release-changes`.
     HoldChanges,
     /// No keep-alives.
@@ -97,7 +99,7 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    const ALL: [Self; 28] = [
+    const ALL: [Self; 29] = [
         Self::DelayRequest,
         Self::DelayAnswer,
         Self::DropBefore,
@@ -119,6 +121,7 @@ impl FaultKind {
         Self::Offline,
         Self::VenueClosed,
         Self::HoldNotices,
+        Self::LateLists,
         Self::HoldChanges,
         Self::Silent,
         Self::RefuseEvents,
@@ -148,7 +151,7 @@ impl FaultKind {
     /// Its value where none is given; none where one must be.
     fn default_value(self) -> Option<i64> {
         match self {
-            Self::DelayRequest | Self::DelayAnswer => None,
+            Self::DelayRequest | Self::DelayAnswer | Self::LateLists => None,
             Self::Errno | Self::ErrnoAfter | Self::Result | Self::HttpStatus => None,
             Self::RefuseLogin => Some(10_031),
             Self::VenueClosed => Some(900),
@@ -185,7 +188,8 @@ impl FaultSetting {
         let value = value
             .or(name.default_value())
             .ok_or_else(|| format!("{shown} needs a value, as in {shown}=2"))?;
-        let delays = matches!(name, FaultKind::DelayRequest | FaultKind::DelayAnswer);
+        let delays =
+            matches!(name, FaultKind::DelayRequest | FaultKind::DelayAnswer | FaultKind::LateLists);
         let most = DELAY_MAX.as_millis();
         if delays && !u128::try_from(value).is_ok_and(|millis| millis <= most) {
             return Err(format!("{shown}={value}: must be 0 to {most} ms"));

@@ -251,7 +251,7 @@ impl Broker {
         add(
             answer,
             &[
-                ("sChannel", if order.is_foreign { "1" } else { "F" }),
+                ("sChannel", if order.is_foreign() { "1" } else { "F" }),
                 ("sTriggerTime", ""),
                 ("sGenbutuZyoutoekiKazeiC", of_cash),
                 ("sSinyouZyoutoekiKazeiC", of_margin),

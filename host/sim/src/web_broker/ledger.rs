@@ -80,6 +80,22 @@ impl Ledger {
         }
     }
 
+    /// One share of an issue has become `into`; what was paid stays.
+    pub(crate) fn split(&mut self, issue: usize, into: u64) {
+        for ((of, _), holding) in &mut self.holdings {
+            if *of == issue {
+                holding.quantity *= into;
+            }
+        }
+        let parts = i64::try_from(into).unwrap_or(1);
+        for position in self.positions.iter_mut().filter(|position| position.issue == issue) {
+            position.price = Price::from_units(position.price.units() / parts);
+            position.quantity *= into;
+            position.closed *= into;
+            position.settled *= into;
+        }
+    }
+
     /// Value of the open positions, at the prices at which they were opened.
     pub(crate) fn margin_used(&self) -> Money {
         self.positions.iter().map(|position| value(position.price, position.open())).sum()

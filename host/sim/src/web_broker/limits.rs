@@ -24,6 +24,8 @@ pub const REQUESTS_KEPT_MAX: usize = 10_000;
 pub const FAULTS_MAX: usize = 1_000;
 /// The longest delay of a fault.
 pub const DELAY_MAX: Duration = Duration::from_secs(600);
+/// States that the fault `late-lists` keeps; with more, lists are later than asked for.
+pub const LATE_BOOKS_MAX: usize = 1_000;
 /// Issues that are traded.
 pub const ISSUES_MAX: usize = 20;
 /// Shares of one order; more are refused with 11352.

@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use domain::clock::{self, Stopwatch};
 use domain::session::TradingHours;
-use domain::{InstrumentId, JstDate, Price, TsNanos};
-use replay::data_set::{DataRequest, DataSet, Granularity};
-use replay::instruments::InstrumentChoices;
-use replay::{MarketDay, Multiplier, RunObserver, TradingDay};
+use domain::{JstDate, TsNanos};
+use replay::data_set::DataSet;
+use replay::{MarketDay, Multiplier, TradingDay};
 
-use super::ServerError;
-use super::config::{Config, Issue, MarketData};
+use super::days::NewDay;
 use super::server::Shared;
 
 /// How long a market that is held waits before it looks again.
@@ -20,63 +18,6 @@ const HELD: Duration = Duration::from_millis(5);
 const SLEEP_MAX: Duration = Duration::from_millis(200);
 /// Trades that are handed over under one lock where nothing paces them.
 const BATCH: usize = 64;
-
-struct Nobody;
-
-impl RunObserver for Nobody {}
-
-/// Reads the trades of the configuration's issues; their lots, price steps, names and base prices take the
-/// place of those given.
-pub(crate) fn load(config: &mut Config, wanted: &MarketData) -> Result<DataSet, ServerError> {
-    let instruments: Vec<InstrumentId> = config
-        .issues
-        .iter()
-        .map(|issue| format!("{}.TSE", issue.symbol).parse())
-        .collect::<Result<_, _>>()
-        .map_err(|error| ServerError::Config(format!("{error}")))?;
-    let request = DataRequest {
-        folder: wanted.folder.clone(),
-        cache: wanted.cache.clone(),
-        instruments,
-        start: wanted.start,
-        end: wanted.end,
-        granularity: Granularity::Trade,
-        choices: InstrumentChoices::default(),
-    };
-    let data = request.load(&mut Nobody).map_err(|error| ServerError::Data(Box::new(error)))?;
-    let first = first_prices(&data);
-    config.issues = (data.instruments.iter().zip(&data.base_prices).zip(first))
-        .map(|((instrument, base), first)| {
-            let id = instrument.id.as_str();
-            let name = data.names.get(id).cloned();
-            Issue {
-                symbol: instrument.id.symbol().to_owned(),
-                name: name.unwrap_or_else(|| instrument.id.symbol().to_owned()),
-                lot: instrument.lot,
-                ticks: instrument.ticks,
-                // The price range needs a close before; the first trade is the nearest to it.
-                base: instrument.ticks.floor(base.or(first).unwrap_or(Price::from_yen(1_000))),
-            }
-        })
-        .collect();
-    Ok(data)
-}
-
-fn first_prices(data: &DataSet) -> Vec<Option<Price>> {
-    let mut first = vec![None; data.instruments.len()];
-    for day in data.series.days() {
-        let MarketDay::Trades(parts) = day else { break };
-        for (first, part) in first.iter_mut().zip(&parts) {
-            if first.is_none() && !part.is_empty() {
-                *first = Some(part.price_at(0));
-            }
-        }
-        if first.iter().all(Option::is_some) {
-            break;
-        }
-    }
-    first
-}
 
 /// Plays the days of the files, until the server stops.
 pub(crate) fn play(shared: &Arc<Shared>, data: &DataSet, speed: Multiplier) {
@@ -89,18 +30,15 @@ pub(crate) fn play(shared: &Arc<Shared>, data: &DataSet, speed: Multiplier) {
         if !is_first {
             let mut broker = shared.broker();
             broker.end_day();
-            broker.next_day(Some(date));
+            let next = broker.next_date();
+            broker.begin_day(&NewDay::with_sessions_of(next, date));
         }
         is_first = false;
         if !play_day(shared, date, parts, speed) {
             return;
         }
     }
-    let mut broker = shared.broker();
-    broker.end_day();
-    broker.is_over = true;
-    broker.tell_phase();
-    broker.release();
+    shared.broker().close_day();
 }
 
 /// Waits while the market is held; tells whether the server goes on.

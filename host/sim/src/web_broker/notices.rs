@@ -75,5 +75,6 @@ impl Broker {
             items.insert(0, ("p_eda_no", order.branch.to_string()));
         }
         self.log.push(EventKind::Ec, items);
+        self.keep_books();
     }
 }

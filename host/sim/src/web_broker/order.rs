@@ -109,6 +109,8 @@ pub(crate) struct Order {
     pub(crate) day: JstDate,
     pub(crate) placed_on: JstDate,
     pub(crate) placed_at: String,
+    /// Number of the request that placed it; none: it was placed elsewhere.
+    pub(crate) p_no: Option<u64>,
     pub(crate) terms: Terms,
     pub(crate) state: State,
     pub(crate) filled: u64,
@@ -116,8 +118,6 @@ pub(crate) struct Order {
     pub(crate) fills: Vec<FillRow>,
     /// The stop has become an ordinary order.
     pub(crate) is_triggered: bool,
-    /// It was placed through another channel.
-    pub(crate) is_foreign: bool,
     pub(crate) is_carried: bool,
     /// Numbers of its notices, from 1.
     pub(crate) branch: u32,
@@ -136,6 +136,11 @@ impl Order {
 
     pub(crate) fn is_waiting_stop(&self) -> bool {
         self.terms.trigger.is_some() && !self.is_triggered && !self.state.is_final()
+    }
+
+    /// It was placed through another channel.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.p_no.is_none()
     }
 
     /// `sOrderStatusCode` and its text.

@@ -64,7 +64,9 @@ impl Broker {
         if self.is_closed() {
             return Err(Family::New.closed());
         }
-        self.place(terms, false)
+        // It was let in with one.
+        let p_no = request.text("p_no").parse().unwrap_or_default();
+        self.place(terms, Some(p_no))
     }
 
     /// Shares of a position that open orders close.
@@ -189,8 +191,8 @@ impl Broker {
         }
     }
 
-    /// Takes an order that was read; tells its place.
-    pub(crate) fn place(&mut self, terms: Terms, is_foreign: bool) -> Result<usize, Refusal> {
+    /// Takes an order that was read, of a request or of another channel; tells its place.
+    pub(crate) fn place(&mut self, terms: Terms, p_no: Option<u64>) -> Result<usize, Refusal> {
         self.check_terms(&terms)?;
         let index = self.orders.len();
         let order = Order {
@@ -203,7 +205,7 @@ impl Broker {
             filled_value: Money::ZERO,
             fills: Vec::new(),
             is_triggered: false,
-            is_foreign,
+            p_no,
             is_carried: false,
             branch: 0,
             terms,
@@ -218,7 +220,7 @@ impl Broker {
             let mut known = self.ledger.positions.iter();
             let price = known.find(|known| Some(known.number) == named).map(|known| known.price);
             self.book_fill(index, price.unwrap_or_default(), terms.quantity);
-        } else if !is_foreign && self.faults.of_notice(FaultKind::RefuseLater) {
+        } else if p_no.is_some() && self.faults.of_notice(FaultKind::RefuseLater) {
             self.refuse(index);
         } else {
             self.execute(command);

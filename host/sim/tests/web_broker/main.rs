@@ -6,6 +6,7 @@ mod client;
 mod data;
 mod events;
 mod faults;
+mod late;
 mod masters;
 mod orders;
 mod session;

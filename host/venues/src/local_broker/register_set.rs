@@ -164,6 +164,13 @@ impl RegisterSet {
         Some(oldest)
     }
 
+    /// Whether a running strategy holds a symbol of ours, so that none is evicted.
+    #[must_use]
+    pub fn is_held_by_strategy(&self) -> bool {
+        let held = |entry: &Entry| entry.clients.contains_key(&STRATEGY);
+        self.entries.iter().any(|(symbol, entry)| held(entry) && !self.is_foreign(symbol))
+    }
+
     /// Compares the set with the gateway's list of symbols and markets; `taken_out` are the symbols that the
     /// request unregistered.
     pub fn apply_list(&mut self, list: &[(String, i64)], taken_out: &[String]) -> Reconciled {

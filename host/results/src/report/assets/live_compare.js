@@ -1,31 +1,46 @@
 "use strict";
 
-// A run on the live market beside the simulated exchange: numbers of each fill model, and all fills side by side.
+// A run on the live market beside the simulated exchange: numbers of each replay and fill model, and all fills side by
+// side.
 
 const DATA = JSON.parse(byId("data").textContent);
 
-/** The numbers of the models: a row for each number, a column for each model. */
-function numbers({ models }) {
+/** What a column is called: the strategy's replay, or its orders by a fill model. */
+function sideName({ kind, model }) {
+  return t(kind === "replay" ? "replayWith" : "ordersBy", { model: known("model", model) });
+}
+
+/** The numbers: a row for each, a column for each replay and fill model. */
+function numbers({ sides }) {
   const both = ({ recorded, simulated }) => t("runAndSimulated", { run: grouped(recorded), simulated: grouped(simulated) });
   const pieces = (fills, shares) => t("piecesOfShares", { fills: grouped(fills), shares: grouped(shares) });
+  const ofReplay = (value) => (side) => (side.kind === "replay" ? value(side) : "");
+  const ofModel = (value) => (side) => (side.kind === "model" ? value(side) : "");
+  const all = [
+    ["replay", t("sameAsRun"), ofReplay(({ identical }) => t(identical ? "yes" : "no"))],
+    ["replay", t("orders"), ofReplay(({ orders }) => both(orders))],
+    ["replay", t("signals"), ofReplay(({ signals }) => both(signals))],
+    ["model", t("ordersAgain"), ofModel(({ orders }) => grouped(orders))],
+    ["model", t("ordersRejected"), ofModel(({ rejected }) => grouped(rejected))],
+    ["model", t("ordersLeftOut"), ofModel(({ left_out }) => grouped(left_out))],
+  ].filter(([kind]) => sides.some((side) => side.kind === kind)).map(([, ...row]) => row);
   const rows = [
-    [t("sameAsRun"), (model) => t(model.identical ? "yes" : "no")],
-    [t("orders"), (model) => both(model.orders)],
-    [t("signals"), (model) => both(model.signals)],
-    [t("fills"), (model) => both(model.fills)],
+    ...all,
+    [t("fills"), ({ fills }) => both(fills)],
     [t("sharesMatched"), ({ fills }) => grouped(fills.shares_matched)],
     [t("missedFills"), ({ fills }) => pieces(fills.missed, fills.shares_missed)],
     [t("extraFills"), ({ fills }) => pieces(fills.extra, fills.shares_extra)],
     [t("simulatedCost"), ({ fills }) => yen(signed(fills.slippage))],
+    [t("secondsLater"), ({ fills }) => (fills.later_ms === null ? "" : laterText(0, fills.later_ms * 1e3))],
   ];
   const headCell = (scope, text, className) => {
     const cell = el("th", className, text);
     cell.scope = scope;
     return cell;
   };
-  const head = el("tr", "", headCell("col", ""), ...models.map(({ model }) => headCell("col", known("model", model), "number")));
+  const head = el("tr", "", headCell("col", ""), ...sides.map((side) => headCell("col", sideName(side), "number")));
   const lines = rows.map(([name, value]) =>
-    el("tr", "", headCell("row", name), ...models.map((model) => el("td", "number", value(model)))));
+    el("tr", "", headCell("row", name), ...sides.map((side) => el("td", "number", value(side)))));
   const table = el("table", "compared", el("caption", "unseen", t("fillModels")), el("thead", "", head), el("tbody", "", ...lines));
   const frame = el("div", "scroll", table);
   frame.tabIndex = 0;
@@ -41,11 +56,12 @@ function laterText(recorded, simulated) {
   return /^-?0\.000$/.test(text) ? "0" : (text.startsWith("-") ? "" : "+") + text.replace("-", MINUS);
 }
 
-/** All fills of a model in one table. */
-function fillsTable({ instruments }, { model, rows }) {
+/** All fills of a replay or a fill model in one table. */
+function fillsTable({ instruments }, side) {
+  const { kind, model, rows } = side;
   const section = el("section", "");
-  section.id = `model-${model}`;
-  const heading = el("h2", "", t("fillsOfModel", { model: known("model", model) }));
+  section.id = `${kind}-${model}`;
+  const heading = el("h2", "", t("fillsOfModel", { model: sideName(side) }));
   heading.id = `${section.id}-title`;
   section.setAttribute("aria-labelledby", heading.id);
   section.append(heading);
@@ -81,15 +97,15 @@ function fillsTable({ instruments }, { model, rows }) {
 }
 
 function main(data) {
-  const { run_id, run_kind, component, instruments, models, torn } = data;
-  const same = models.some((model) => model.identical);
+  const { run_id, run_kind, component, instruments, identical, sides, torn, ended } = data;
   document.title = `${component} \u00b7 ${t("titleLive")} \u00b7 ${known("runKind", run_kind)}`;
   byId("kind").textContent = known("runKind", run_kind);
   byId("subtitle").append(el("b", "", `${component} \u00b7 ${instruments.join(", ")}`), ` \u00b7 ${run_id}`);
-  byId("verdict").append(el("p", "notice strong", t(same ? "liveSame" : "liveDiffers")));
+  if (identical !== null) byId("verdict").append(el("p", "notice strong", t(identical ? "liveSame" : "liveDiffers")));
+  if (!ended) byId("verdict").append(el("p", "notice", t("liveNotEnded")));
   if (torn) byId("verdict").append(el("p", "notice", t("liveTorn")));
   numbers(data);
-  models.forEach((model) => fillsTable(data, model));
+  sides.forEach((side) => fillsTable(data, side));
 }
 
 showPage(() => main(DATA));

@@ -173,7 +173,12 @@ impl Gateway {
     /// Evicts the least recently used symbol (specification 1, "States and transitions").
     pub fn evict_lru(&mut self, context: &RequestContext, now: Now) {
         let Some(symbol) = self.registrations.set.evict_lru() else {
-            let why = "the engine has no registered symbol to remove";
+            let why = match self.registrations.set.is_held_by_strategy() {
+                true => {
+                    "the running strategy holds every symbol that the engine has registered; stop it first"
+                }
+                false => "the engine has no registered symbol to remove",
+            };
             return self.send_error(context, ErrorCode::ValidationError, why);
         };
         for Waiting { context, .. } in self.subscribers.take(&symbol) {

@@ -1,9 +1,9 @@
 //! Subscriptions and the register set.
 
 use super::*;
-use crate::local_broker::REGISTER_MAX;
 use crate::local_broker::gateway::Answer;
 use crate::local_broker::limits::NAME_TIME;
+use crate::local_broker::{REGISTER_MAX, STRATEGY};
 
 fn symbol(number: usize) -> String {
     (1_000 + number).to_string()
@@ -322,6 +322,27 @@ fn the_51st_symbol_is_refused_and_evict_lru_makes_room() {
     assert_eq!(world.fake.registered.len(), REGISTER_MAX);
     assert!(!world.push(&frame("1001", 1_000, 1)), "nobody gets it any more");
     assert!(world.push(&frame("9999", 1_000, 1)));
+}
+
+#[test]
+fn who_would_evict_what_a_strategy_trades_is_told_that_it_does() {
+    let mut world = World::ready();
+    let why = |world: &mut World| {
+        world.evict("e");
+        match world.reported.pop() {
+            Some((Recipient::Client(1), VenueEvent::Error { message, .. })) => message,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(why(&mut world), "the engine has no registered symbol to remove");
+    world.subscribe(STRATEGY, "s", "7203");
+    world.wait(secs(2));
+    assert!(why(&mut world).starts_with("the running strategy holds every symbol"));
+    world.subscribe(1, "a", "9984");
+    world.wait(secs(2));
+    world.events();
+    world.evict("b");
+    assert_eq!(world.events(), ["* SubscriptionEvicted b 9984"]);
 }
 
 /// P52: entries of other programs stay, and take places.
