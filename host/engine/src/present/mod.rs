@@ -6,7 +6,7 @@ pub(crate) mod local_broker;
 pub(crate) mod market;
 pub(crate) mod orders;
 pub(crate) mod session;
-mod strategies;
+pub(crate) mod strategies;
 
 fn text(text: &str) -> Text<'_> {
     Text::Borrowed(text)
