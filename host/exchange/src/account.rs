@@ -62,11 +62,6 @@ impl CashAccount {
         &self.positions
     }
 
-    /// Adds shares that are held from before the run; they have cost nothing.
-    pub(crate) fn hold(&mut self, instrument: InstrumentIx, shares: i64) {
-        self.positions[usize::from(instrument.0)].quantity += shares;
-    }
-
     /// Shares held of an instrument.
     #[must_use]
     pub fn held(&self, instrument: InstrumentIx) -> i64 {

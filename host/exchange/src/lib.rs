@@ -177,7 +177,7 @@ impl Exchange {
 
     /// Adds shares that the account holds from before the run; they have cost nothing. To be called before the first day.
     pub fn hold(&mut self, instrument: InstrumentIx, shares: i64) {
-        self.account.hold(instrument, shares);
+        self.account.carry(instrument, shares, Money::ZERO);
     }
 
     /// The price steps of an instrument on the present day.

@@ -26,8 +26,6 @@ pub enum AuditLine<'a> {
     Ended(AuditEnded<'a>),
     /// A person has corrected what a strategy holds.
     Adjusted(AuditAdjusted<'a>),
-    /// A run of a strategy has begun and was told of the corrections before it.
-    RunStarted(AuditRunStarted<'a>),
 }
 
 /// Who sent the order: absent in lines about orders of people at a broker. And, in a replay session, the time
@@ -214,14 +212,4 @@ pub struct AuditAdjusted<'a> {
     pub cost: Decimal,
     /// Why, in words.
     pub why: Text<'a>,
-}
-
-/// A run of a strategy with real orders has begun.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub struct AuditRunStarted<'a> {
-    /// Time of the event in milliseconds since 1970 UTC.
-    pub ts: u64,
-    /// The strategy.
-    pub strategy_id: Text<'a>,
 }

@@ -35,7 +35,7 @@ pub use account::{
 };
 pub use audit::{
     AuditAccepted, AuditAdjusted, AuditContext, AuditEnded, AuditFilled, AuditLine, AuditRejected,
-    AuditRunStarted, AuditSessionExpired, AuditSubmit,
+    AuditSessionExpired, AuditSubmit,
 };
 pub use command::{Command, CommandHead, Ping, Shutdown};
 pub use command_line::{CommandLine, CommandPosition, LoggedCommand};

@@ -10,7 +10,6 @@
 //! | filled | before a fill is reported | of strategies yes: [`holdings`] counts them; of others no |
 //! | ended | when an order of a strategy has ended | no |
 //! | adjusted | before a correction of what a strategy holds counts | yes |
-//! | run_started | when a run of a strategy begins that was told of corrections | no |
 //! | session_expired | when the session freezes, before the rejections | no |
 //!
 //! A lock on `web_broker_orders.lock` gives the log to one program, also while that program is suspended.
@@ -29,7 +28,7 @@ use ipc::AuditLine;
 use thiserror::Error;
 
 pub(crate) use lines::{
-    FillLine, FillSource, accepted, adjusted, ended, filled, note_filled, rejected, run_started,
+    FillLine, FillSource, accepted, adjusted, ended, filled, note_filled, rejected,
     session_expired, submit, sync_filled,
 };
 

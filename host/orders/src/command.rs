@@ -36,7 +36,8 @@ pub enum DeskCommand {
     /// Prepare the start of a strategy's run with real orders (specification 4, P104, P105, P107). The answer is
     /// [`crate::event::StrategyEvent::TakenOver`].
     TakeOver(ShortText),
-    /// Note which strategy's run with real orders is under way; none after its end (specification 4, P121, P122).
+    /// Note which strategy's run with real orders is under way, or begins; none after its end (specification 4,
+    /// P122).
     StrategyRuns(Option<ShortText>),
     /// Cancel a strategy's own orders, and report what is left once all have ended, or after 30 s (specification
     /// 4, P86). The answer is [`crate::event::StrategyEvent::OwnOrders`].

@@ -113,7 +113,8 @@ pub struct Standing {
     pub cash: Option<Money>,
     /// Instruments of which the account holds fewer shares than the strategy (specification 4, P107).
     pub shortfalls: Vec<Shortfall>,
-    /// Corrections of what it holds since its last run, in words, for the run's log (specification 4, P125).
+    /// Corrections of what it holds since a run of it sent an order, in words, for the run's log (specification 4,
+    /// P125).
     pub corrections: Vec<String>,
 }
 

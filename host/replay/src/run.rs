@@ -180,8 +180,10 @@ impl<'s> Run<'s> {
 
     /// The account holds shares from before the run.
     pub(crate) fn hold(&mut self, held: &[(InstrumentIx, i64)]) {
-        held.iter()
-            .for_each(|&(instrument, shares)| self.session.execution.hold(instrument, shares));
+        for &(instrument, shares) in held {
+            self.session.execution.hold(instrument, shares);
+            self.session.recorder.hold(instrument, shares);
+        }
     }
 
     /// What the run comes to, however it ended.

@@ -93,6 +93,11 @@ impl<'s> Recorder<'s> {
         self.minutes.note(booked);
     }
 
+    /// Adds shares that the account holds from before the run; they have cost nothing.
+    pub fn hold(&mut self, instrument: InstrumentIx, shares: i64) {
+        self.ledger.hold(instrument, shares);
+    }
+
     /// Notes an event of an order.
     pub fn order_event(&mut self, event: &OrderEvent) {
         self.digest.order_event(event);

@@ -5,7 +5,7 @@
 //! | filled, of a strategy's order for cash | BUY: shares and cost rise; SELL: shares and their part of the cost go, the difference is profit or loss of that day in Japan |
 //! | filled, of a strategy's order on margin | margin shares rise or fall; no cost, no profit |
 //! | adjusted | shares and cost are as the person says |
-//! | run_started | the corrections before it were told |
+//! | submit, of a strategy | the corrections before it were told: a run has begun that knows them |
 //! | filled, of a person or from elsewhere; every other line | nothing |
 //!
 //! It needs no rule against a fill that comes twice: the desk writes each fill once.
@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use domain::{JstDate, Money, OrderOrigin, OrderSide, Price, Quantity, ShortText, TsNanos};
-use ipc::{AuditAdjusted, AuditFilled, AuditRunStarted};
+use ipc::{AuditAdjusted, AuditFilled};
 
 use crate::event::StrategyHolding;
 use crate::limits::{CORRECTIONS_MAX, REALISED_DAYS_MAX};
@@ -35,7 +35,7 @@ pub struct Holdings {
     held: BTreeMap<(ShortText, ShortText), Held>,
     /// Profit and loss of sales by strategy and day, the newest [`REALISED_DAYS_MAX`] days of each.
     realised: BTreeMap<ShortText, BTreeMap<JstDate, Money>>,
-    /// Corrections since the strategy's last run, in words; the newest [`CORRECTIONS_MAX`].
+    /// Corrections since the strategy's last order, in words; the newest [`CORRECTIONS_MAX`].
     corrections: BTreeMap<ShortText, VecDeque<String>>,
 }
 
@@ -147,12 +147,12 @@ impl Holdings {
         corrections.push_back(words);
     }
 
-    /// Takes a `run_started` line.
-    pub fn run_started(&mut self, line: &AuditRunStarted<'_>) {
-        self.corrections.remove(&*line.strategy_id);
+    /// Takes a `submit` line of a strategy's order: its run was told of the corrections before it.
+    pub fn submitted(&mut self, strategy_id: &str) {
+        self.corrections.remove(strategy_id);
     }
 
-    /// The corrections of what a strategy holds since its last run, in words.
+    /// The corrections of what a strategy holds since a run of it sent an order, in words.
     #[must_use]
     pub fn corrections(&self, strategy_id: &str) -> Vec<String> {
         let corrections = self.corrections.get(strategy_id);
@@ -301,7 +301,7 @@ mod tests {
 
     /// P125: a correction takes the place of what was held, and is told to the next run.
     #[test]
-    fn p125_a_correction_is_told_until_a_run_has_begun() {
+    fn p125_a_correction_is_told_until_a_run_has_sent_an_order() {
         let mut holdings = Holdings::default();
         holdings.filled(&line(Some("a"), OrderSide::Buy, 100, "2500")).unwrap();
         holdings.adjusted(&AuditAdjusted {
@@ -318,7 +318,9 @@ mod tests {
             holdings.corrections("a"),
             ["7203.TSE: 100 shares became 300, which cost 250000 yen: split 3:1"]
         );
-        holdings.run_started(&AuditRunStarted { ts: MORNING, strategy_id: "a".into() });
+        holdings.submitted("b");
+        assert_eq!(holdings.corrections("a").len(), 1);
+        holdings.submitted("a");
         assert!(holdings.corrections("a").is_empty());
         assert_eq!(holdings.list(None).len(), 1);
     }

@@ -6,7 +6,7 @@ use domain::order_mapping::BrokerFill;
 use domain::{Money, OrderOrigin, Origin, Quantity, Rejection, TsNanos};
 use ipc::{
     AuditAccepted, AuditAdjusted, AuditContext, AuditEnded, AuditFilled, AuditLine, AuditRejected,
-    AuditRunStarted, AuditSessionExpired, AuditSubmit, Text,
+    AuditSessionExpired, AuditSubmit, Text,
 };
 
 use super::holdings::Holdings;
@@ -175,19 +175,6 @@ pub(crate) fn adjusted(
     log.append(&[AuditLine::Adjusted(line.clone())], true)?;
     holdings.adjusted(&line);
     Ok(())
-}
-
-/// Writes that a run has begun that was told of the corrections before it. Where that fails, the next run is told
-/// of them once more.
-pub(crate) fn run_started(
-    log: &mut dyn AuditSink,
-    holdings: &mut Holdings,
-    strategy_id: &str,
-    now: TsNanos,
-) {
-    let line = AuditRunStarted { ts: now.millis(), strategy_id: strategy_id.into() };
-    holdings.run_started(&line);
-    write(log, &AuditLine::RunStarted(line));
 }
 
 /// Writes the line of a fill of a person, or from elsewhere. Where that fails it is reported all the same.

@@ -11,7 +11,7 @@
 //! | accepted after that | it came back |
 //! | filled | the fill counts, and is not reported again |
 //! | ended | a strategy's order has ended |
-//! | adjusted, run_started | see [`super::holdings`] |
+//! | adjusted | see [`super::holdings`] |
 //! | session_expired, another version of the key, what is no line | nothing |
 
 use std::collections::{HashMap, VecDeque};
@@ -128,6 +128,9 @@ impl Restored {
                         continue;
                     }
                     let order = RestoredOrder::new(&submit);
+                    if let Some(strategy_id) = order.origin.strategy_id() {
+                        holdings.submitted(strategy_id);
+                    }
                     let name = (order.origin.kind(), order.client_order_id.clone());
                     if let Some(before) = places.insert(name, entries.len()) {
                         entries[before] = None;
@@ -190,7 +193,6 @@ impl Restored {
                     }
                 }
                 Some(AuditLine::Adjusted(adjusted)) => holdings.adjusted(&adjusted),
-                Some(AuditLine::RunStarted(started)) => holdings.run_started(&started),
                 Some(AuditLine::SessionExpired(_)) => {}
                 None => unreadable += 1,
             }

@@ -107,11 +107,6 @@ impl Desk {
         self.password.stand_still(strategy_id.is_some(), now.mono);
         self.strategies.had_password = self.password.is_held();
         self.strategies.check = None;
-        if let Some(id) = &strategy_id
-            && !self.strategies.holdings.corrections(id).is_empty()
-        {
-            audit::run_started(&mut *self.log, &mut self.strategies.holdings, id, now.wall);
-        }
         self.strategies.runs = strategy_id;
     }
 

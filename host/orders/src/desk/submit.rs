@@ -214,6 +214,9 @@ impl Desk {
             // The book holds it as INITIALIZED until here.
             let _ = order.take(OrderTrigger::Send, now.mono, &mut self.illegal);
         }
+        if let Some(strategy_id) = self.book.get(key).and_then(DeskOrder::strategy_id) {
+            self.strategies.holdings.submitted(strategy_id);
+        }
         self.report_submitted(key, now);
         self.send(job, request, Some(password.value));
     }

@@ -168,9 +168,14 @@ fn p125_a_correction_counts_and_is_told_to_the_next_run() {
     };
     let told = ["7203.TSE: 100 shares became 300, which cost 250000 yen: split3:1"];
     assert_eq!(corrections(&mut world), told);
-    assert_eq!(corrections(&mut world), told, "no run has begun");
+    // The start was refused, or the run sent no order: the next one is told as well.
     world.tell(DeskCommand::StrategyRuns(Some(ID.into())));
+    assert_eq!(corrections(&mut world), told);
+    world.password("0000");
+    submit(&mut world, &limit_buy("first", 100, "2500"));
+    world.cancel_of_strategy("first");
     world.tell(DeskCommand::StrategyRuns(None));
+    world.settle(2);
     assert!(corrections(&mut world).is_empty());
     world.restart(false);
     world.log_in();
@@ -207,4 +212,25 @@ fn p125_a_correction_that_cannot_be_right_is_refused() {
     world.tell(DeskCommand::Adjust(adjustment(300, 250_000)));
     assert_eq!(world.json("Error")["code"], "INTERNAL_ERROR");
     assert_eq!(held(&mut world), 100);
+}
+
+/// P124: a person's lost order is decided the same way.
+#[test]
+fn p124_a_person_s_own_order_is_settled_too() {
+    let mut world = World::ready(rules(), false);
+    world.submit(&limit_buy("mine", 300, "2500"));
+    world.lose(true);
+    elsewhere(&mut world, OrderSide::Buy, 300);
+    world.settle(10);
+    world.events();
+    world.tell(DeskCommand::Settle(SettleOrder {
+        origin: Origin::Client,
+        client_order_id: "mine".into(),
+        venue_order_id: Some("1000".into()),
+    }));
+    assert_eq!(world.events(), ["OrderAccepted mine 1000"]);
+    world.settle(2);
+    world.cancel(Some("mine"), None);
+    world.settle(2);
+    assert!(world.events().contains(&"OrderCanceled mine 1000".to_owned()));
 }

@@ -6,7 +6,7 @@ use domain::{Money, OrderStatus};
 use ipc::OrderListFilter;
 use orders::event::StrategyEvent;
 use orders::kill::FILL_POINTS;
-use orders::{AuditLog, DeskCommand, Restored};
+use orders::{AuditLog, DeskCommand, DeskRules, OrderPhase, Restored};
 
 use crate::reconciliation::permutations;
 use crate::strategies::{ID, held, holding, limit_sell, rules, strategy, submit};
@@ -292,5 +292,36 @@ fn p101_p130_a_kill_around_a_fill_leaves_all_of_it_or_nothing() {
         assert_eq!(restored.holdings.of(ID, "7203.TSE").quantity, shares, "{point}");
         assert_eq!(restored.fills.len() as i64 * 100, shares, "{point}");
         assert_eq!(restored.unreadable, 0, "{point}");
+    }
+}
+
+/// P100, P114: shares of orders on margin are apart from those bought with cash, also after a restart.
+#[test]
+fn p100_p114_margin_shares_are_apart() {
+    let rules = DeskRules { phase: OrderPhase::O3, ..DeskRules::default() };
+    let mut world = World::ready(rules, false);
+    let mut order = limit_buy("m", 100, "2500");
+    order.tags = Some(vec!["cash_margin=margin_credit_new".to_owned()]);
+    submit(&mut world, &order);
+    world.broker.fill("1000", 100);
+    world.deliver_all();
+    for _ in 0..2 {
+        world.told.clear();
+        world.tell(DeskCommand::Holdings);
+        match world.told.pop() {
+            Some(StrategyEvent::Holdings { held, .. }) => {
+                assert_eq!((held.len(), held[0].quantity, held[0].margin), (1, 0, 100));
+            }
+            other => panic!("{other:?}"),
+        }
+        world.restart(false);
+        world.log_in();
+        world.password("0000");
+    }
+    world.events();
+    submit(&mut world, &limit_sell("s", 100, "2500"));
+    assert_eq!(world.events(), ["OrderRejected s VALIDATION_ERROR"]);
+    for phase in ["submit", "filled"] {
+        assert!(world.log.lines(phase)[0].contains(r#""margin":true"#), "{phase}");
     }
 }

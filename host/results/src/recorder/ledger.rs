@@ -67,6 +67,11 @@ impl Ledger {
         (Change { instrument: place, ts_event, cash, held, trip_money }, None)
     }
 
+    /// Adds shares that are held from before the run; they have cost nothing.
+    pub(super) fn hold(&mut self, instrument: InstrumentIx, shares: i64) {
+        self.account.carry(instrument, shares, Money::ZERO);
+    }
+
     /// Books a fill. The second value tells of a position that was opened or closed.
     pub(super) fn book(&mut self, fill: &FillRow) -> (Booked, Option<PositionEvent>) {
         let instrument = usize::from(fill.instrument.0);
