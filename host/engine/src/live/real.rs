@@ -30,7 +30,7 @@ use venues::web_broker::{Masters, Ticks};
 use super::WEB_BROKER;
 use crate::limits::{ENDS_TIME, TAKEOVER_TIME, VENUE_STATE_TIME};
 use crate::load::{Refusal, invalid};
-use crate::present::orders::desk_event;
+use crate::present::desk_event;
 use crate::session::{Core, Shared};
 use crate::startup::{OnPositionMismatch, OwnOrdersAtEnd};
 

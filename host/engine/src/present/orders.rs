@@ -18,16 +18,16 @@ use orders::event::{
 };
 use venues::web_broker::account::{Holding, MarginPosition};
 
-use super::{optional, strategies, text};
+use super::{optional, text};
 
-/// The event of the wire; none for what only the run of a strategy is told.
+/// The event of the wire; none for what is about strategies with real orders.
 pub(crate) fn desk_event(event: &DeskEvent) -> Option<Event<'_>> {
     Some(match event {
         DeskEvent::Order(event) => order(event),
         DeskEvent::Reply(reply) => answer(reply),
         DeskEvent::Discrepancy(report) => discrepancy(report),
         DeskEvent::Session(event) => session(event),
-        DeskEvent::Strategy(event) => return strategies::strategy_event(event),
+        DeskEvent::Strategy(_) => return None,
     })
 }
 
