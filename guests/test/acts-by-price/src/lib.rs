@@ -6,7 +6,7 @@
 //! | 3 | buys 100 shares with a limit 50 yen lower |
 //! | 4 | cancels all |
 //! | 5 | sells 200 shares at the market |
-//! | 6 | sends 1,000 orders |
+//! | 6 | sends 100 orders |
 //! | 7 | panics |
 //! | others | nothing |
 //!
@@ -41,7 +41,7 @@ impl Strategy for ActsByPrice {
             }
             4 => context.cancel_all(None),
             5 => drop(context.submit(market(Side::Sell, Quantity::new(2 * SHARES)))),
-            6 => (0..1_000).for_each(|_| drop(context.submit(market(Side::Buy, shares)))),
+            6 => (0..100).for_each(|_| drop(context.submit(market(Side::Buy, shares)))),
             7 => panic!("a trade told it to"),
             _ => {}
         }
