@@ -6,7 +6,7 @@ use domain::{InstrumentId, Money, OrderSide, Origin, Quantity};
 use orders::event::StrategyEvent;
 use orders::{Adjustment, DeskCommand, SettleOrder};
 
-use crate::strategies::{ID, elsewhere, held, holding, rules, strategy, submit};
+use crate::strategy_orders::{ID, elsewhere, held, holding, rules, strategy, submit};
 use crate::world::{World, limit_buy};
 
 fn settle(world: &mut World, id: &str, number: Option<&str>) {

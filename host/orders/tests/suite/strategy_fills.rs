@@ -9,7 +9,7 @@ use orders::kill::FILL_POINTS;
 use orders::{AuditLog, DeskCommand, DeskRules, OrderPhase, Restored};
 
 use crate::reconciliation::permutations;
-use crate::strategies::{ID, held, holding, limit_sell, rules, strategy, submit};
+use crate::strategy_orders::{ID, held, holding, limit_sell, rules, strategy, submit};
 use crate::world::{World, limit_buy};
 
 fn fills(world: &World) -> usize {

@@ -8,7 +8,7 @@ use orders::DeskCommand;
 use orders::event::{OwnOrder, Shortfall, Standing, StrategyEvent, Unsettled};
 
 use crate::broker::refused;
-use crate::strategies::{ID, elsewhere, held, holding, limit_sell, rules, strategy, submit};
+use crate::strategy_orders::{ID, elsewhere, held, holding, limit_sell, rules, strategy, submit};
 use crate::world::{InFlight, World, limit_buy};
 
 /// Begins a takeover and lets time pass until it ends.
