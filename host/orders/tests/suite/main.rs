@@ -22,9 +22,6 @@ mod flows;
 mod hosts;
 mod interleavings;
 mod left_out;
-#[expect(dead_code, reason = "what is not for the order desk")]
-#[path = "../../../engine/src/limits.rs"]
-mod limits;
 mod log;
 mod money;
 mod numbers;
@@ -46,6 +43,11 @@ mod watch;
 mod world;
 
 use ipc::Text;
+
+/// That of the engine which its commands need.
+mod limits {
+    pub(crate) const STRATEGY_ID_CHARS_MAX: usize = 64;
+}
 
 /// As in the module above the engine's.
 fn text(text: &str) -> Text<'_> {
