@@ -77,7 +77,8 @@ fn print_table(found: &ComparedLive) -> Result<()> {
 /// Numbers side by side: a column for each.
 fn numbers_of<T>(
     all: &[T],
-    (model, fills): (fn(&T) -> &str, fn(&T) -> &FillCounts),
+    model: fn(&T) -> &str,
+    fills: fn(&T) -> &FillCounts,
     more: Vec<Vec<String>>,
 ) -> Vec<Vec<String>> {
     let line = |name: &str, value: &dyn Fn(&FillCounts) -> String| {
@@ -109,7 +110,7 @@ fn numbers_of_replays(replays: &[ReplayCompared]) -> Vec<Vec<String>> {
         line("orders", |one| both(one.orders.recorded, one.orders.simulated)),
         line("signals", |one| both(one.signals.recorded, one.signals.simulated)),
     ];
-    numbers_of(replays, (|one| &one.model, |one| &one.fills), more)
+    numbers_of(replays, |one| &one.model, |one| &one.fills, more)
 }
 
 fn numbers_of_models(models: &[ModelCompared]) -> Vec<Vec<String>> {
@@ -121,7 +122,7 @@ fn numbers_of_models(models: &[ModelCompared]) -> Vec<Vec<String>> {
         line("rejected by the model", |one| shown(one.rejected)),
         line("refused in the run, left out", |one| shown(one.left_out)),
     ];
-    numbers_of(models, (|one| &one.model, |one| &one.fills), more)
+    numbers_of(models, |one| &one.model, |one| &one.fills, more)
 }
 
 fn shown(number: u64) -> String {

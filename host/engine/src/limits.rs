@@ -105,8 +105,7 @@ pub const ORDERS_END_LOOK: Duration = Duration::from_millis(10);
 pub const TAKEOVER_TIME: Duration = Duration::from_secs(75);
 /// How long the end of a run waits for the ends of its orders: the desk's 30 s (P86), and what the broker takes beside.
 pub const ENDS_TIME: Duration = Duration::from_secs(35);
-/// Characters of a strategy's name (P65).
-pub const STRATEGY_ID_CHARS_MAX: usize = 64;
+pub use orders::limits::STRATEGY_ID_CHARS_MAX;
 /// Characters of a signal's tag and note on the wire (P78).
 pub const SIGNAL_TAG_CHARS_MAX: usize = 64;
 /// See [`SIGNAL_TAG_CHARS_MAX`].

@@ -140,3 +140,6 @@ pub const TAGS_MAX: usize = 32;
 
 /// Characters of a wrong text that a rejection repeats.
 pub const CHARS_SHOWN: usize = 32;
+
+/// Characters of a strategy's name (P65).
+pub const STRATEGY_ID_CHARS_MAX: usize = 64;

@@ -7,11 +7,12 @@ use domain::{
     ShortText,
 };
 use ipc::{AdjustStrategyPosition, OrderListFilter, SettleOrder, SubmitOrderRequest};
-use orders::limits::{CHARS_SHOWN, NUMBER_CHARS_MAX, TAGS_MAX, WHY_CHARS_MAX};
+use orders::limits::{
+    CHARS_SHOWN, NUMBER_CHARS_MAX, STRATEGY_ID_CHARS_MAX, TAGS_MAX, WHY_CHARS_MAX,
+};
 use orders::{CancelMany, DeskCommand, InstrumentTable, NamedOrder, NewOrder, OrderChange};
 
 use crate::command::{AccountCommand, OrderInstruction, PasswordCommand, StrategiesCommand};
-use crate::limits::STRATEGY_ID_CHARS_MAX;
 
 pub(super) fn order(command: OrderInstruction, instruments: &InstrumentTable) -> DeskCommand {
     match command {

@@ -30,7 +30,8 @@ use venues::web_broker::{Masters, Ticks};
 use super::WEB_BROKER;
 use crate::limits::{ENDS_TIME, TAKEOVER_TIME, VENUE_STATE_TIME};
 use crate::load::{Refusal, invalid};
-use crate::present::desk_event;
+use crate::present::orders::desk_event;
+use crate::present::strategies::strategy_event;
 use crate::session::{Core, Shared};
 use crate::startup::{OnPositionMismatch, OwnOrdersAtEnd};
 
@@ -114,8 +115,12 @@ impl Shared {
             return self.strategy_order(strategy_id, order, event);
         }
         // Made before the lock: a list may be long.
-        if let Some(event) = desk_event(event) {
-            self.lock().hub.send_to(to, &event);
+        let told = match event {
+            DeskEvent::Strategy(event) => strategy_event(event),
+            event => desk_event(event),
+        };
+        if let Some(told) = told {
+            self.lock().hub.send_to(to, &told);
         }
         if let DeskEvent::Strategy(event) = event {
             self.strategy_news(event);

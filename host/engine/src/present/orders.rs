@@ -20,7 +20,7 @@ use venues::web_broker::account::{Holding, MarginPosition};
 
 use super::{optional, text};
 
-/// The event of the wire; none for what is about strategies with real orders.
+/// The event of the wire; none for what is a strategy's ([`super::strategies`]).
 pub(crate) fn desk_event(event: &DeskEvent) -> Option<Event<'_>> {
     Some(match event {
         DeskEvent::Order(event) => order(event),

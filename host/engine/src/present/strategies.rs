@@ -13,7 +13,7 @@ use super::text;
 use crate::ledger::average_cost;
 
 /// The event of the wire; none for what the run of the strategy decides on, and tells itself.
-pub(super) fn strategy_event(event: &StrategyEvent) -> Option<Event<'_>> {
+pub(crate) fn strategy_event(event: &StrategyEvent) -> Option<Event<'_>> {
     Some(match event {
         StrategyEvent::CameBack { strategy_id, client_order_id, venue_order_id } => {
             let message = format!(

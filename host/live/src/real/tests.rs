@@ -14,6 +14,7 @@ use domain::{
 };
 use orders::NewOrder;
 use orders::event::StrategyHolding;
+use results::RunStatus;
 use results::sink::TotalsOnly;
 use serde_json::json;
 use trader::OrderLimits;

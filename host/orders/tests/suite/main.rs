@@ -44,11 +44,6 @@ mod world;
 
 use ipc::Text;
 
-/// That of the engine which its commands need.
-mod limits {
-    pub(crate) const STRATEGY_ID_CHARS_MAX: usize = 64;
-}
-
 /// As in the module above the engine's.
 fn text(text: &str) -> Text<'_> {
     Text::Borrowed(text)
