@@ -22,9 +22,6 @@ mod flows;
 mod hosts;
 mod interleavings;
 mod left_out;
-#[expect(dead_code, unreachable_pub, reason = "what is not for the order desk")]
-#[path = "../../../engine/src/limits.rs"]
-mod limits;
 mod log;
 mod money;
 mod numbers;
