@@ -301,6 +301,28 @@ fn orders_come_out_as_they_were_sent() {
     }
 }
 
+/// What the tests of real orders tell their strategy by prices.
+#[test]
+fn a_guest_does_what_the_last_yen_of_a_price_says() {
+    let mut instance = started("acts-by-price", "{}", Limits::default());
+    for number in 1..=4 {
+        let actions = one(&mut instance, number).unwrap().actions;
+        let sides: Vec<_> = actions
+            .iter()
+            .map(|action| match action {
+                domain::strategy::Action::Order(OrderCommand::Submit(order)) => Some(order.side),
+                _ => None,
+            })
+            .collect();
+        let expected = match number {
+            1 | 3 => Some(domain::OrderSide::Buy),
+            2 => Some(domain::OrderSide::Sell),
+            _ => None,
+        };
+        assert_eq!(sides, [expected], "the trade at {} yen", 1_000 + number);
+    }
+}
+
 /// Fuel is a meter without noise: the same on every machine. These bounds hold a little room for
 /// other versions of the compiler.
 #[test]

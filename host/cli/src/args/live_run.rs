@@ -132,7 +132,10 @@ pub(crate) struct LiveRunArgs {
     ///
     /// The strategy takes over what it holds under its id. --max-qty and --max-notional are needed, and the
     /// options of an exchange that is simulated are refused.
-    #[arg(long, conflicts_with_all = ["cash", "lot", "ticks", "ExecutionArgs"])]
+    #[arg(long, conflicts_with_all = [
+        "cash", "lot", "ticks", "execution", "latency", "slippage_ticks", "participation", "queue_ahead",
+        "commission", "same_day_round_trips",
+    ])]
     pub(crate) real: bool,
 
     /// Say that real orders may go to the real market.
