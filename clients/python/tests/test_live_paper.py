@@ -203,6 +203,11 @@ def test_p111_p112_the_folder_of_a_run(world, one):
         assert (folder / f"{name}.parquet").is_file(), name
 
 
+def newest(folder):
+    """The file of a journal for the market's day; the first one is of the day on which the engine started it."""
+    return max(folder.glob("journal-*"))
+
+
 def test_p113_p120_the_journal_gives_the_same_run_again(world, one):
     run, _ = begin(one, "sma-cross", strategy_init_kwargs={"fast": 2, "slow": 4})
     world.streams(one)
@@ -226,7 +231,7 @@ def test_p113_p120_the_journal_gives_the_same_run_again(world, one):
         assert (model["orders"], model["rejected"]) == (len(sides), 0), model
         assert model["fills"]["recorded"] == len(sides), model
     # A line that is taken out, wherever it was.
-    journal, = result.run_dir.glob("journal-*")
+    journal = newest(result.run_dir)
     lines = journal.read_bytes().splitlines(keepends=True)
     assert lines[-1].endswith(b' {"host":"end"}\n')
     for taken in (1, len(lines) // 2, len(lines) - 1):
@@ -243,8 +248,7 @@ def test_p113_p120_the_journal_of_a_run_that_goes_on_is_read(world, one):
     world.tick("2850", "2851", "2852", "2853")
     world.has_seen(one, 4)
     folder, = world.folders()
-    journal, = folder.glob("journal-*")
-    world.until(lambda: journal.read_bytes().count(b'"input":"row"') >= 4, "it is on the disk")
+    world.until(lambda: newest(folder).read_bytes().count(b'"input":"row"') >= 4, "it is on the disk")
 
     def reads():
         for command in ("journal", "compare-live"):
@@ -266,10 +270,10 @@ def test_p128_a_folder_that_takes_no_more_ends_the_run_with_a_journal_fault(worl
     run, events = begin(one, "orders-every-tick")
     world.streams(one)
     folder, = world.folders()
-    journal, = folder.glob("journal-*")
     # So much that the last manifest still has room.
-    while journal.stat().st_size < 40_000:
+    while newest(folder).stat().st_size < 40_000:
         world.tick("2850", "2851", "2852", "2853")
+    journal = newest(folder)
     pid, free = world.engine.process.pid, resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (journal.stat().st_size, free[1]))
     try:

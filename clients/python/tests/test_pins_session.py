@@ -35,6 +35,9 @@ LEAST = {
     "GetBoard": {"venue": "web_broker", "ticker": "7203"}, "EvictLru": {"venue": "local_broker"},
     "RequestVenueLogin": {"venue": "web_broker"}, "GetVenueState": {"venue": "web_broker"},
     "GetBuyingPower": {"venue": "replay"}, "GetPositions": {"venue": "replay"}, "Shutdown": {},
+    "SettleOrder": {"client_order_id": "a", "origin": "person", "venue_order_id": None}, "GetStrategyPositions": {},
+    "AdjustStrategyPosition": {"strategy_id": "one", "instrument_id": "7203.TSE", "quantity": "100",
+                               "average_price": "2850", "why": "of a test"},
 }
 
 

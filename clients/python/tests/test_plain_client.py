@@ -103,7 +103,7 @@ def test_a_schema_looks_at_no_more_than_is_compared():
 
     look(forms["Event"], "", "Event")
     assert {(inside, word) for inside, _, word in found} == {
-        ("Decimal", "pattern"), ("ShareCount", "pattern"), ("Multiplier", "maximum")}
+        ("Decimal", "pattern"), ("ShareCount", "pattern"), ("StrategyPosition", "pattern"), ("Multiplier", "maximum")}
     amounts = {name for inside, name, _ in found if inside != "Multiplier"}
     assert amounts <= plain_client.DECIMALS and not amounts & plain_client.IDS
     assert {name for inside, name, _ in found if inside == "Multiplier"} == {"multiplier"}
