@@ -177,6 +177,10 @@ impl<'s, B: Broker> RealLoop<'s, B> {
                 Ok(())
             }
             BrokerNews::Order(event) => {
+                if !self.has_started {
+                    // An order of an earlier run: the strategy starts before it hears of anything.
+                    self.begin_day(self.start.first)?;
+                }
                 let now = self.session.now;
                 self.session.execution.take(now, event);
                 self.session.deliver()
