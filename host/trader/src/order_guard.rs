@@ -9,7 +9,7 @@ use domain::execution::ExecutionClient;
 use domain::order::OrderTrigger;
 use domain::tags::{CashMargin, OrderTags};
 use domain::{
-    Money, OrderCommand, OrderRequest, OrderSide, Quantity, ReasonCode, Rejection, TsNanos,
+    Money, OrderCommand, OrderRequest, OrderSide, Price, Quantity, ReasonCode, Rejection, TsNanos,
 };
 
 use serde::{Deserialize, Serialize};
@@ -116,7 +116,9 @@ impl OrderGuard {
         let is_over = |sent: &mut TsNanos| sent.plus_nanos(RATE_NANOS) <= now;
         while self.sent.pop_front_if(is_over).is_some() {}
         execution.view_portfolio(&mut self.view, true);
-        let Some(wanted) = Wanted::of(command, &self.view) else { return Ok(()) };
+        // An order desk sends a change once the one before it is done.
+        let is_queued = self.clock.is_some();
+        let Some(wanted) = Wanted::of(command, &self.view, is_queued) else { return Ok(()) };
         wanted.check_position()?;
         if self.market_data_lost && wanted.opens() && wanted.grows() {
             let text = "MARKET_DATA: market data are lost; until they are back only sells, cancels \
@@ -188,11 +190,18 @@ impl OrderGuard {
     /// P96, of what buys.
     fn check_loss(&self, prices: &LastPrices) -> Result<(), Rejection> {
         let Some(most) = self.limits.max_daily_loss else { return Ok(()) };
-        let cost: Money = self.view.positions.iter().map(|position| position.cost).sum();
         let prices = prices.or_zero();
-        let value = self.view.equity(&prices) - self.view.account.cash;
+        let loss_of = |position: &Position| {
+            let price = prices[usize::from(position.instrument.0)];
+            // What has not traded yet is worth what it cost.
+            match price == Price::default() {
+                true => Money::ZERO,
+                false => position.cost - Money::from_units(position.quantity * price.units()),
+            }
+        };
+        let open: Money = self.view.positions.iter().map(loss_of).sum();
         let realised = self.view.account.realised_pnl - self.realised_before;
-        let loss = cost - value - realised;
+        let loss = open - realised;
         if loss < most {
             return Ok(());
         }
@@ -203,16 +212,19 @@ impl OrderGuard {
 }
 
 impl<'a> Wanted<'a> {
-    /// What a command asks for. None where it has no effect: the order does not work or cannot change now, or there
-    /// is no such instrument.
-    fn of(command: &'a OrderCommand, view: &'a PortfolioView) -> Option<Self> {
+    /// What a command asks for. None where it has no effect: the order does not work or cannot change now (where
+    /// changes are queued, it can), or there is no such instrument.
+    fn of(command: &'a OrderCommand, view: &'a PortfolioView, is_queued: bool) -> Option<Self> {
         let (request, before) = match command {
             OrderCommand::Submit(request) => (Cow::Borrowed(request), None),
             OrderCommand::Modify { client_order_id, change } => {
                 let is_it =
                     |order: &&WorkingOrder| order.request.client_order_id == *client_order_id;
                 let order = view.working_orders.iter().find(is_it)?;
-                order.status.transition(OrderTrigger::SendModify).ok()?;
+                let may_change = order.status.transition(OrderTrigger::SendModify).is_ok();
+                if !(may_change || is_queued) {
+                    return None;
+                }
                 (Cow::Owned(change.applied_to(&order.request)), Some(order))
             }
             OrderCommand::Cancel { .. } | OrderCommand::CancelAll { .. } => return None,

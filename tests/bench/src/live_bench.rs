@@ -14,7 +14,7 @@ use domain::clock::{Stopwatch, sleep};
 use domain::market_update::{
     AggressorSide, Board, Level, MarketUpdate, SideRule, Symbol, TimeSource, TradePrint,
 };
-use domain::{Money, OrderEventKind, TsNanos};
+use domain::{GuestLimit, Money, OrderEventKind, TsNanos};
 use exchange::Preset;
 use live::feed::{FeedLimits, FeedObserver, FeedRows, FeedSender, Opening, feed};
 use live::paper::{PaperOutcome, PaperRun};
@@ -138,6 +138,14 @@ fn push(feed: &FeedSender, clock: Stopwatch) -> Vec<Duration> {
     pushed
 }
 
+/// Limits that a day of orders at every chance does not reach.
+fn roomy() -> Limits {
+    [GuestLimit::Folder, GuestLimit::FolderDay]
+        .into_iter()
+        .try_fold(Limits::default(), |limits, limit| limits.with(limit, limit.most()))
+        .expect("limits")
+}
+
 /// A run of a strategy on paper over so many instruments, in a folder below `home`.
 pub(crate) fn paper(
     home: &Path,
@@ -162,7 +170,7 @@ pub(crate) fn paper(
         first: TsNanos::from_nanos(OPEN_MS * 1_000_000).jst_date(),
         cash: Money::from_yen(1_000_000_000_000),
         model: Preset::Realistic.model(),
-        limits: Limits::default(),
+        limits: roomy(),
         orders: OrderLimits::default(),
         folder: home.join("run"),
     }

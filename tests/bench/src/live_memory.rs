@@ -114,7 +114,7 @@ fn at_rest(feed: &FeedSender) -> Option<u64> {
 pub(crate) fn child() {
     let home = tempfile::tempdir().expect("a folder");
     let strategy = built::strategy("sma-cross");
-    let parameters = [("fast", json!(500)), ("slow", json!(2_000))];
+    let parameters = [("fast", json!(5)), ("slow", json!(20))];
     let parameters = parameters.into_iter().map(|(name, value)| (name.to_owned(), value));
     let paper = paper(home.path(), &strategy, parameters.collect(), INSTRUMENTS);
     let instruments = paper.instruments.clone();

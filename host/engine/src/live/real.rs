@@ -302,13 +302,22 @@ impl Shared {
             true => (DeskCommand::CancelOwn(id), ENDS_TIME),
             false => (DeskCommand::OwnOrders(id), VENUE_STATE_TIME),
         };
-        if has_begun
-            && self.live.ask_desk(ASK, command).is_ok()
-            && let Some(Answer::OwnOrders(left)) = self.wait(&answers, at_most)
-            && !left.is_empty()
-        {
-            let text = format!("orders of the strategy still work: {}", listed(&left));
-            self.strategy_error(error_code::ORDERS_WORKING, &text);
+        if has_begun {
+            let asked = self.live.ask_desk(ASK, command).ok();
+            let text = match asked.and_then(|()| self.wait(&answers, at_most)) {
+                Some(Answer::OwnOrders(left)) if left.is_empty() => None,
+                Some(Answer::OwnOrders(left)) => {
+                    Some(format!("orders of the strategy still work: {}", listed(&left)))
+                }
+                _ => Some(
+                    "the order desk does not say which orders of the strategy still work; look at the \
+                     order list"
+                        .to_owned(),
+                ),
+            };
+            if let Some(text) = text {
+                self.strategy_error(error_code::ORDERS_WORKING, &text);
+            }
         }
         // The desk may have ended with the engine.
         let _ = self.live.ask_desk(ASK, DeskCommand::StrategyRuns(None));

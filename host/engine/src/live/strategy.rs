@@ -25,7 +25,7 @@ use live::feed::{FeedLimits, FeedObserver, FeedRows, FeedSender, Opening, feed};
 use live::journal::RunKind as JournalKind;
 use live::notify::{Notice, NoticeKind};
 use live::paper::{PaperError, PaperOutcome, PaperRun, fault_text, remove_folder};
-use live::real::RealOrders;
+use live::real::{BrokerNews, RealOrders};
 use orders::event::Standing;
 use replay::driver::BUYING_POWER_EVERY;
 use replay::instruments::InstrumentChoices;
@@ -478,9 +478,14 @@ impl FeedObserver for Observer {
     fn ready(&mut self, opening: Opening) {
         let begun = self.begin(opening);
         let Err(refusal) = begun else { return };
+        let why = refusal.1.clone();
         *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal);
         if let Some(feed) = &self.shared.live.strategy.lock().feed {
-            feed.stop();
+            match self.is_real {
+                // Nothing has begun, so nothing is cancelled and the strategy is not called.
+                true => feed.broker(BrokerNews::Fail(FaultKind::Halt(why))),
+                false => feed.stop(),
+            }
         }
     }
 

@@ -10,8 +10,8 @@ use domain::account::{PortfolioView, WorkingOrder};
 use domain::execution::{ExecutionClient, Warning};
 use domain::{
     InstrumentId, InstrumentIx, Money, OrderCommand, OrderEvent, OrderEventKind, OrderModify,
-    OrderOrigin, OrderRecord, OrderRequest, OrderStatus, OrderType, Origin, ReasonCode, Rejection,
-    ShortText, TsNanos,
+    OrderOrigin, OrderRecord, OrderRequest, OrderStatus, OrderType, Origin, Quantity, ReasonCode,
+    Rejection, ShortText, TsNanos,
 };
 use exchange::CashAccount;
 use orders::event::Standing;
@@ -53,6 +53,8 @@ pub struct BrokerExecution<B> {
 struct RealOrder {
     wire: ShortText,
     record: OrderRecord,
+    /// The most shares that a change under way asks for.
+    asked: Quantity,
 }
 
 /// Bytes that a rejection leaves in the results, besides its text.
@@ -163,6 +165,10 @@ impl<B: Broker> BrokerExecution<B> {
                     }
                     _ => {}
                 }
+                if matches!(event.kind, OrderEventKind::Updated(_) | OrderEventKind::Rejected(_)) {
+                    self.all[number].asked = Quantity::ZERO;
+                }
+                let record = &mut self.all[number].record;
                 let was_final = record.status.is_final();
                 record.status = event.status;
                 record.ts_last = event.ts_event;
@@ -226,7 +232,7 @@ impl<B: Broker> BrokerExecution<B> {
             return;
         }
         let number = self.add(now, request);
-        let RealOrder { wire, record } = &self.all[number];
+        let RealOrder { wire, record, .. } = &self.all[number];
         let request = &record.request;
         let placed = self
             .instruments
@@ -269,7 +275,7 @@ impl<B: Broker> BrokerExecution<B> {
         self.open.push(number);
         // Orders of a run are limited far below 2^32.
         let record = OrderRecord::new(Origin::Strategy, number as u32, request, now);
-        self.all.push(RealOrder { wire, record });
+        self.all.push(RealOrder { wire, record, asked: Quantity::ZERO });
         number
     }
 
@@ -333,6 +339,8 @@ impl<B: Broker> BrokerExecution<B> {
     fn modify(&mut self, now: TsNanos, id: &ShortText, change: OrderModify) {
         let Some(number) = self.find(id, "modify") else { return };
         let order = self.named(number);
+        let asked = change.quantity.unwrap_or_default();
+        self.all[number].asked = self.all[number].asked.max(asked);
         let sent = match self.is_closed {
             true => Err(run_ends()),
             false => {
@@ -447,8 +455,16 @@ impl<B: Broker> ExecutionClient for BrokerExecution<B> {
         view.positions.clear();
         view.positions.extend_from_slice(self.account.positions());
         if working_orders {
-            let working = self.take_open().map(|record| WorkingOrder {
-                request: Arc::clone(&record.request),
+            let open = self.open.iter().map(|number| &self.all[*number]);
+            let working = open.map(|RealOrder { record, asked, .. }| WorkingOrder {
+                // A change under way counts with the most that it may make of the order (P95, P123).
+                request: match *asked > record.request.quantity {
+                    true => Arc::new(OrderRequest {
+                        quantity: *asked,
+                        ..record.request.as_ref().clone()
+                    }),
+                    false => Arc::clone(&record.request),
+                },
                 venue_order_id: record.venue_order_id.clone(),
                 status: record.status,
                 filled_quantity: record.filled,

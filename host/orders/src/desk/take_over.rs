@@ -164,7 +164,7 @@ impl Desk {
         }
         Err(format!(
             "FILLS: the broker's list has more filled shares than notices and details of orders {}; \
-             start again later, or correct what the strategy holds by `kumiki live adjust`",
+             start again later, and look at the broker's own pages",
             missing.join(", ")
         ))
     }

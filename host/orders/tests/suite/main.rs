@@ -52,10 +52,3 @@ fn text(text: &str) -> Text<'_> {
 fn optional<T: AsRef<str>>(of: &Option<T>) -> Option<Text<'_>> {
     of.as_ref().map(|of| Text::Borrowed(of.as_ref()))
 }
-
-/// In the place of the engine's module: tests look at what is told of strategies as the desk tells it.
-mod strategies {
-    pub(crate) const fn strategy_event(_: &orders::event::StrategyEvent) -> Option<ipc::Event<'_>> {
-        None
-    }
-}
