@@ -20,7 +20,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::{Broker, RealOrders};
 
-/// The orders of a strategy at a broker: commands go to the order desk, its reports come back by [`Self::take`].
+/// The orders of a strategy at a broker: commands go to the order desk, its reports come back by `take`.
 #[derive(Debug)]
 pub struct BrokerExecution<B> {
     orders: RealOrders<B>,
