@@ -129,7 +129,9 @@ def test_p100_p125_p126_a_position_outlives_a_crash_of_the_engine(market):
     world = market()
     run = Run(world, "--yes")
     begun(world, run)
-    trade(world, BUY, NOTHING)
+    trade(world, BUY)
+    run.until("BUY 7203.TSE: accepted")
+    trade(world, NOTHING)
     run.until("filled 100 at")
     world.kill_engine()
     assert run.end() == 1 and "the engine ended the connection" in run.shown, run.shown
@@ -143,7 +145,9 @@ def test_p100_p125_p126_a_position_outlives_a_crash_of_the_engine(market):
     assert "7203.TSE 100 at 2,84" in run.shown, run.shown
     code, _, why = says(world, "live", "adjust", ID, "7203.TSE", "0", "0", "--why", "while it runs", "--yes")
     assert code == 1 and "error: " in why, "P125: not while it runs"
-    trade(world, SELL, NOTHING)
+    trade(world, SELL)
+    run.until("SELL 7203.TSE: accepted")
+    trade(world, NOTHING)
     run.until("position flat")
     assert says(world, "live", "stop")[0] == 0 and run.end() == 0, run.shown
     assert says(world, "live", "positions")[1] == "no strategy holds shares\n"

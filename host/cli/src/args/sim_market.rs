@@ -22,7 +22,7 @@ Examples:
   kumiki sim market --data data --instrument 7203 --speed 60
       the trades of files
   kumiki sim market --still
-  curl -d '{\"do\":\"trade\",\"symbol\":\"7203\",\"price\":\"2850\",\"quantity\":100}' \
+  curl -d '{\"do\":\"trade\",\"symbol\":\"7203\",\"price\":\"2850\",\"quantity\":100}' \\
       http://127.0.0.1:18081/control
       a trade: the broker fills orders by it, then the board shows it
 
