@@ -175,6 +175,8 @@ fn frames_pass_a_queue_that_is_full_of_commands() {
         venue.send("GetVenueState", json!({})).unwrap();
     }
     push(&mut stream, board(100).to_string());
+    // The frame waits too, and not on its way through the socket.
+    sleep(Duration::from_millis(300));
     drop(held);
     let mut answered = 0;
     loop {
