@@ -29,12 +29,35 @@ pub struct Account {
 pub struct Position {
     /// The instrument, by its position in the list given at init.
     pub instrument: InstrumentIx,
-    /// Shares; never negative on a cash account.
+    /// Shares; never negative on a cash account, below zero where more was sold on margin than bought.
     pub quantity: i64,
-    /// What the shares held did cost, fees not counted.
+    /// What the shares held did cost, fees not counted; below zero what shares sold on margin brought.
     pub cost: Money,
     /// Profit and loss of shares sold, fees not counted.
     pub realised_pnl: Money,
+}
+
+impl Position {
+    /// Takes a trade of `shares`, above zero bought and below zero sold, for `paid`, of the same sign. Gives the
+    /// profit of the shares of the position that it ends, at their average cost, cut off at 1/10,000 yen.
+    pub fn trade(&mut self, shares: i64, paid: Money) -> Money {
+        let before = self.quantity;
+        let ended = match before.signum() * shares.signum() {
+            -1 => before.abs().min(shares.abs()) * before.signum(),
+            _ => 0,
+        };
+        self.quantity += shares;
+        if ended == 0 {
+            self.cost += paid;
+            return Money::ZERO;
+        }
+        let cost = self.cost.share_of(ended, before);
+        let got = paid.share_of(-ended, shares);
+        self.cost += paid - got - cost;
+        let gained = Money::ZERO - got - cost;
+        self.realised_pnl += gained;
+        gained
+    }
 }
 
 /// A working order, as a portfolio query reports it.

@@ -46,6 +46,12 @@ pub trait ExecutionClient {
     /// Writes the account and the positions into `view`, and with `working_orders` the strategy's open orders.
     fn view_portfolio(&self, view: &mut PortfolioView, working_orders: bool);
 
+    /// Counts the shares of an instrument that may be sold for cash; none where all of a position may be, by default.
+    fn cash_shares(&self, instrument: InstrumentIx) -> Option<i64> {
+        let _ = instrument;
+        None
+    }
+
     /// Says whether the reserved cash has changed without an event since the last call; never, by default.
     fn take_reserved_again(&mut self) -> bool {
         false

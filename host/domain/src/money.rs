@@ -46,6 +46,17 @@ impl Money {
         price.units().checked_mul(shares).map(Self)
     }
 
+    /// The part of this amount that `part` of `whole` shares have, cut off; all of it for all of them.
+    ///
+    /// # Panics
+    /// When `whole` is zero.
+    #[must_use]
+    pub fn share_of(self, part: impl Into<i128>, whole: impl Into<i128>) -> Self {
+        let share = i128::from(self.0) * part.into() / whole.into();
+        // A part of a value of 64 bits has 64 bits.
+        Self(share as i64)
+    }
+
     /// The sum, or `None` where it does not fit.
     #[must_use]
     pub fn checked_add(self, other: Self) -> Option<Self> {

@@ -214,11 +214,12 @@ impl PositionLife {
         }
     }
 
-    /// Takes what was bought in an earlier run.
+    /// Takes what an earlier run has bought, or has sold on margin where `quantity` is below zero.
     pub(crate) fn carry(&mut self, quantity: i64, cost: Money) {
         *self = Self { number: self.number + 1, ..Self::default() };
-        self.bought.shares = quantity.unsigned_abs();
-        self.bought.value = i128::from(cost.units());
+        let side = if quantity < 0 { &mut self.sold } else { &mut self.bought };
+        side.shares = quantity.unsigned_abs();
+        side.value = i128::from(cost.units()).abs();
     }
 
     /// What a position that was closed has come to, fees not counted; none where it does not fit.

@@ -447,22 +447,7 @@ impl Run {
         self.now = self.now.max(event.ts_event);
         let _ = self.orders.take(&of_order);
         let OrderEventKind::Filled(fill) = &of_order.kind else { return None };
-        let row = FillRow {
-            ts_event: event.ts_event,
-            instrument,
-            origin: Origin::Strategy,
-            client_order_id: of_order.client_order_id.clone(),
-            venue_order_id: of_order.venue_order_id.clone().unwrap_or_default(),
-            trade_id: fill.trade_id.clone(),
-            side: fill.side,
-            price: fill.last_price,
-            quantity: fill.last_quantity,
-            cumulative_quantity: fill.cumulative_quantity,
-            leaves_quantity: fill.leaves_quantity,
-            commission: fill.known_commission(),
-            market_price: fill.market_price,
-            slippage: Money::ZERO,
-        };
+        let row = FillRow::of(&of_order, fill, Money::ZERO);
         hub.broadcast(&present::execution(self, &row));
         push_newest(&mut self.fills, LIST_ROWS_MAX, row.clone());
         let realised_before = self.account.account().realised_pnl;

@@ -115,22 +115,7 @@ impl CashAccount {
         let paid = Money::from_units(value.units() * side.sign());
         let position = &mut self.positions[usize::from(instrument.0)];
         let before = position.quantity;
-        // Shares of the position that the fill ends, and their part of the money of the fill.
-        let ended = match before.signum() * shares.signum() {
-            -1 => before.abs().min(shares.abs()) * before.signum(),
-            _ => 0,
-        };
-        if ended != 0 {
-            let cost = share_of(position.cost, ended, before);
-            let got = share_of(paid, -ended, shares);
-            let gained = Money::ZERO - got - cost;
-            self.account.realised_pnl += gained;
-            position.realised_pnl += gained;
-            position.cost += paid - got - cost;
-        } else {
-            position.cost += paid;
-        }
-        position.quantity += shares;
+        self.account.realised_pnl += position.trade(shares, paid);
         self.account.cash -= paid;
         self.account.cash -= commission;
         self.account.commission += commission;
@@ -165,8 +150,8 @@ impl CashAccount {
         let paid = adjustment.worth_of_rest(shares, price);
         let (_, old) = adjustment.terms();
         let whole = i128::from(shares.whole) * i128::from(old);
-        let cost =
-            share_of_wide(position.cost, i128::from(shares.rest), whole + i128::from(shares.rest));
+        let rest = i128::from(shares.rest);
+        let cost = position.cost.share_of(rest, whole + rest);
         position.quantity = shares.whole;
         position.cost -= cost;
         position.realised_pnl += paid - cost;
@@ -180,17 +165,6 @@ impl CashAccount {
     pub fn equity(&self, prices: &[Price]) -> Money {
         account::equity(self.account.cash, &self.positions, prices)
     }
-}
-
-/// The part of `cost` that `sold` of `held` shares have, cut off; all of it when all are sold.
-fn share_of(cost: Money, sold: i64, held: i64) -> Money {
-    share_of_wide(cost, i128::from(sold), i128::from(held))
-}
-
-fn share_of_wide(cost: Money, sold: i128, held: i128) -> Money {
-    let part = i128::from(cost.units()) * sold / held;
-    // A part of a value of 64 bits has 64 bits.
-    Money::from_units(part as i64)
 }
 
 #[cfg(test)]

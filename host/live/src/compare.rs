@@ -53,6 +53,12 @@ pub enum CompareError {
     /// The simulated run has no results.
     #[error(transparent)]
     Run(#[from] ReplayError),
+    /// Another component was named for a run with real orders.
+    #[error(
+        "the run had real orders: its cash and its position were the broker's, so another component cannot be replayed; \
+         `kumiki replay journal RUN_DIR --component FILE` shows what it would have decided"
+    )]
+    RealOrders,
 }
 
 impl From<JournalError> for CompareError {
@@ -67,7 +73,7 @@ impl CompareError {
     pub const fn is_damage(&self) -> bool {
         match self {
             Self::Reproduce(error) => error.is_damage(),
-            Self::Run(_) => false,
+            Self::Run(_) | Self::RealOrders => false,
         }
     }
 }
@@ -170,8 +176,8 @@ struct Recorded {
 /// of its journal, and `cache` the cache folder.
 ///
 /// A paper run is replayed with its own model. `presets` are fill models for the run's own orders; a run with real
-/// orders is held against all where none is named. Another `component` than the one of the run is replayed with
-/// `presets`, else with the model of the run, else with all.
+/// orders is held against all where none is named. Another `component` than the one of a paper run is replayed with
+/// `presets`, else with the model of the run.
 ///
 /// # Errors
 /// [`CompareError`].
@@ -207,7 +213,8 @@ fn compare_with(
     let header = records.header().clone();
     let recorded = Recorded::read(records)?;
     let (replayed, filled) = match (is_other, header.model) {
-        (true, _) => (models_of(&header, presets), Vec::new()),
+        (true, None) => return Err(CompareError::RealOrders),
+        (true, Some(_)) => (models_of(&header, presets), Vec::new()),
         (false, None) => (Vec::new(), models_of(&header, presets)),
         (false, Some(_)) if presets.is_empty() => (models_of(&header, &[]), Vec::new()),
         (false, Some(_)) => (models_of(&header, &[]), models_of(&header, presets)),

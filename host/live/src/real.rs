@@ -37,7 +37,7 @@ pub enum BrokerNews {
     Order(OrderEvent),
     /// The broker's cash to buy with (P103).
     Cash(Money),
-    /// The orders of the strategy that still work, after its orders were to be cancelled (P86).
+    /// The orders of the strategy that still work, as its run ends (P86).
     Left(Vec<OwnOrder>),
     /// The run ends with this fault.
     Fail(FaultKind),
@@ -60,9 +60,9 @@ pub trait Broker {
     /// Reports a command that was refused before it was sent, with the order's id on the wire.
     fn refused(&mut self, event: &OrderEvent);
 
-    /// Cancels all of the strategy's orders, as its run ends; the answer is [`BrokerNews::Left`]. False: they are to
-    /// work on (P81).
-    fn cancel_own(&mut self) -> bool;
+    /// Cancels the strategy's orders as its run ends, or leaves them (P81). The answer, [`BrokerNews::Left`], comes
+    /// after all news of them up to then. False: no answer will come.
+    fn end_own(&mut self) -> bool;
 }
 
 /// What a run with real orders needs besides a paper run's parts.

@@ -1,5 +1,6 @@
 //! Output of the order desk: events of orders, replies to commands, discrepancies, and the session.
 
+use domain::account::Position;
 use domain::order_mapping::BrokerRow;
 use domain::{
     Discrepancy, InstrumentIx, Money, OrderEvent, OrderEventKind, OrderOrigin, OrderSide,
@@ -50,6 +51,8 @@ pub enum StrategyEvent {
         client_order_id: ShortText,
         /// The broker's number.
         venue_order_id: ShortText,
+        /// It is of an earlier process and its strategy does not run: it is not cancelled yet (specification 4, P106).
+        is_left: bool,
     },
     /// The answer to a request about an order was lost, or did not come in time. The order keeps working for its
     /// strategy until a list decides (specification 4, P18, P98).
@@ -131,6 +134,19 @@ pub struct StrategyHolding {
     pub cost: Money,
     /// Shares of its orders with margin tags, bought less sold.
     pub margin: i64,
+    /// What these cost; below zero what they were sold for.
+    pub margin_cost: Money,
+}
+
+impl StrategyHolding {
+    /// All shares as one position, as the strategy sees it (specification 4, P100); none where they add up to none.
+    #[must_use]
+    pub fn position(&self) -> Option<(i64, Money)> {
+        let mut position =
+            Position { quantity: self.quantity, cost: self.cost, ..Position::default() };
+        position.trade(self.margin, self.margin_cost);
+        (position.quantity != 0).then_some((position.quantity, position.cost))
+    }
 }
 
 /// An instrument of which the account holds fewer shares than a strategy.
@@ -138,8 +154,10 @@ pub struct StrategyHolding {
 pub struct Shortfall {
     /// Like `7203.TSE`.
     pub instrument_id: ShortText,
-    /// Shares that the strategy holds; with those of other strategies, if these hold the instrument, too.
+    /// Shares that the strategy holds.
     pub strategy: i64,
+    /// Shares that all strategies hold.
+    pub together: i64,
     /// Shares that the account holds.
     pub account: i64,
 }

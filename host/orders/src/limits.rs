@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use domain::Money;
+
 /// Queued commands. The broker takes one request at a time, and a person has no use for more. Further ones are
 /// refused.
 pub const JOBS_WAITING_MAX: usize = 1_000;
@@ -31,6 +33,9 @@ pub const FILLS_RESTORED_MAX: usize = 200_000;
 
 /// Fills of one order that are known by number; an order of the largest size has fewer.
 pub const FILLS_PER_ORDER_MAX: usize = 100_000;
+
+/// What one fill may be worth: more than any issue of the exchange is. Sums of such values fit into an amount.
+pub const FILL_VALUE_MAX: Money = Money::from_yen(1_000_000_000_000);
 
 /// Queued requests for details of orders. They run beside the requests of people; further orders follow with
 /// the next list.

@@ -118,22 +118,7 @@ impl<'s> Recorder<'s> {
             Money::checked_notional(Price::from_units(worse), fill.last_quantity)
                 .unwrap_or_default()
         };
-        let row = FillRow {
-            ts_event: event.ts_event,
-            instrument: event.instrument,
-            origin: event.origin,
-            client_order_id: event.client_order_id.clone(),
-            venue_order_id: event.venue_order_id.clone().unwrap_or_default(),
-            trade_id: fill.trade_id.clone(),
-            side: fill.side,
-            price: fill.last_price,
-            quantity: fill.last_quantity,
-            cumulative_quantity: fill.cumulative_quantity,
-            leaves_quantity: fill.leaves_quantity,
-            commission: fill.known_commission(),
-            market_price: fill.market_price,
-            slippage,
-        };
+        let row = FillRow::of(event, fill, slippage);
         self.fill_count += 1;
         self.performance.fill(&row);
         self.sink.take(Record::Fill(&row));

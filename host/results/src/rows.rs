@@ -1,7 +1,7 @@
 //! The rows of a run's tables.
 
 use domain::{
-    InstrumentIx, Money, OrderCommand, OrderSide, Origin, Price, Quantity, ShortText, TsNanos,
+    Fill, InstrumentIx, Money, OrderCommand, OrderEvent, OrderSide, Origin, Price, Quantity, ShortText, TsNanos,
 };
 
 /// One fill.
@@ -36,6 +36,29 @@ pub struct FillRow {
     /// What it cost against the price of that trade, yen. Zero where a limit order was filled
     /// at its own limit: that price was asked for.
     pub slippage: Money,
+}
+
+impl FillRow {
+    /// The row of an event that reports `fill`, with what it cost against the market.
+    #[must_use]
+    pub fn of(event: &OrderEvent, fill: &Fill, slippage: Money) -> Self {
+        Self {
+            ts_event: event.ts_event,
+            instrument: event.instrument,
+            origin: event.origin,
+            client_order_id: event.client_order_id.clone(),
+            venue_order_id: event.venue_order_id.clone().unwrap_or_default(),
+            trade_id: fill.trade_id.clone(),
+            side: fill.side,
+            price: fill.last_price,
+            quantity: fill.last_quantity,
+            cumulative_quantity: fill.cumulative_quantity,
+            leaves_quantity: fill.leaves_quantity,
+            commission: fill.known_commission(),
+            market_price: fill.market_price,
+            slippage,
+        }
+    }
 }
 
 /// The account at the end of a minute in which any instrument had trades; a day's last such minute

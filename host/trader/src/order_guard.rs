@@ -9,7 +9,7 @@ use domain::execution::ExecutionClient;
 use domain::order::OrderTrigger;
 use domain::tags::{CashMargin, OrderTags};
 use domain::{
-    Money, OrderCommand, OrderRequest, OrderSide, Price, Quantity, ReasonCode, Rejection, TsNanos,
+    JstDate, Money, OrderCommand, OrderRequest, OrderSide, Price, Quantity, ReasonCode, Rejection, TsNanos,
 };
 
 use serde::{Deserialize, Serialize};
@@ -49,6 +49,8 @@ pub struct OrderGuard {
     sent: VecDeque<TsNanos>,
     /// What was gained and lost before the present day.
     realised_before: Money,
+    /// The present day by [`Self::clock`].
+    day: Option<JstDate>,
     /// What is held and works; every order needs the memory again.
     view: PortfolioView,
 }
@@ -58,11 +60,15 @@ struct Wanted<'a> {
     request: Cow<'a, OrderRequest>,
     /// The order that it is a change of.
     before: Option<&'a WorkingOrder>,
-    position: &'a Position,
+    /// Shares held of its instrument, on margin and for cash, and for cash alone.
+    held: i64,
+    cash_shares: i64,
     /// Shares that it would still trade.
     leaves: i128,
     /// Shares that the other working orders of its instrument and side still trade.
     others: i128,
+    /// Those of them that trade for cash.
+    others_for_cash: i128,
     tags: OrderTags,
 }
 
@@ -75,6 +81,11 @@ fn leaves(order: &WorkingOrder) -> i128 {
     i128::from(order.request.quantity.shares()) - i128::from(order.filled_quantity.shares())
 }
 
+/// An order's tags. Those that make no sense are rejected by name where the order goes.
+fn tags_of(request: &OrderRequest) -> OrderTags {
+    OrderTags::parse(&request.tags, request.time_in_force).unwrap_or_default()
+}
+
 impl OrderGuard {
     /// Holds orders against limits, and against the position and lost market data always.
     #[must_use]
@@ -85,12 +96,29 @@ impl OrderGuard {
             limits,
             sent: VecDeque::new(),
             realised_before: Money::ZERO,
+            day: None,
             view: PortfolioView::default(),
         }
     }
 
-    /// A day begins, with no loss of its own.
+    /// A day of the market begins, with no loss of its own. With a clock, the clock alone begins days.
     pub(crate) fn begin_day(&mut self, execution: &impl ExecutionClient) {
+        match self.clock {
+            Some(_) => self.look_at_clock(execution),
+            None => self.forget_loss(execution),
+        }
+    }
+
+    /// Begins a day if the clock has one. Called before each fill is booked, so that the fill counts for its day.
+    pub fn look_at_clock(&mut self, execution: &impl ExecutionClient) {
+        let today = self.clock.map(|clock| clock().jst_date());
+        if today != self.day {
+            self.day = today;
+            self.forget_loss(execution);
+        }
+    }
+
+    fn forget_loss(&mut self, execution: &impl ExecutionClient) {
         execution.view_portfolio(&mut self.view, false);
         self.realised_before = self.view.account.realised_pnl;
     }
@@ -113,12 +141,16 @@ impl OrderGuard {
             return Ok(());
         }
         let now = self.clock.map_or(now, |clock| clock());
+        self.look_at_clock(execution);
         let is_over = |sent: &mut TsNanos| sent.plus_nanos(RATE_NANOS) <= now;
         while self.sent.pop_front_if(is_over).is_some() {}
         execution.view_portfolio(&mut self.view, true);
         // An order desk sends a change once the one before it is done.
         let is_queued = self.clock.is_some();
-        let Some(wanted) = Wanted::of(command, &self.view, is_queued) else { return Ok(()) };
+        let Some(mut wanted) = Wanted::of(command, &self.view, is_queued) else { return Ok(()) };
+        if let Some(shares) = execution.cash_shares(wanted.request.instrument) {
+            wanted.cash_shares = shares;
+        }
         wanted.check_position()?;
         if self.market_data_lost && wanted.opens() && wanted.grows() {
             let text = "MARKET_DATA: market data are lost; until they are back only sells, cancels \
@@ -157,18 +189,19 @@ impl OrderGuard {
                 ));
             }
         }
-        if let Some(most) = max_position_qty.filter(|_| wanted.is_buy()) {
-            let (held, others) = (wanted.position.quantity, wanted.others);
-            let position = i128::from(held) + others + wanted.leaves;
-            if position > i128::from(most.shares()) {
-                return refuse(format!(
-                    "MAX_POSITION: {held} shares held, {others} in other buy orders and {} in this \
-                     one; {most} are allowed",
-                    wanted.leaves
-                ));
-            }
+        let may_pass = wanted.is_buy() || wanted.tags.is_margin();
+        let Some(most) = max_position_qty.filter(|_| may_pass) else { return Ok(()) };
+        let Wanted { held, others, leaves, .. } = *wanted;
+        let side = wanted.request.side;
+        // A margin SELL goes as far below zero as a BUY above it.
+        let position = i128::from(held) * i128::from(side.sign()) + others + leaves;
+        if position <= i128::from(most.shares()) {
+            return Ok(());
         }
-        Ok(())
+        refuse(format!(
+            "MAX_POSITION: {held} shares held, {others} in other {side} orders and {leaves} in this \
+             one; {most} are allowed"
+        ))
     }
 
     /// P96, of new orders.
@@ -236,11 +269,14 @@ impl<'a> Wanted<'a> {
                 && order.request.instrument == request.instrument
                 && order.request.side == request.side
         };
-        let others = view.working_orders.iter().filter(is_other).map(leaves).sum();
+        let is_for_cash = |order: &&WorkingOrder| !tags_of(&order.request).is_margin();
+        let orders = || view.working_orders.iter().filter(is_other);
+        let others = orders().map(leaves).sum();
+        let others_for_cash = orders().filter(is_for_cash).map(leaves).sum();
         let leaves = i128::from(request.quantity.shares()) - i128::from(filled.shares());
-        // Those that make no sense are rejected by name where the order goes.
-        let tags = OrderTags::parse(&request.tags, request.time_in_force).unwrap_or_default();
-        Some(Self { request, before, position, leaves, others, tags })
+        let (tags, held) = (tags_of(&request), position.quantity);
+        let cash_shares = held;
+        Some(Self { request, before, held, cash_shares, leaves, others, others_for_cash, tags })
     }
 
     fn is_buy(&self) -> bool {
@@ -267,12 +303,146 @@ impl<'a> Wanted<'a> {
 
     /// P114: a cash sell has its shares. For margin orders the broker's rules alone hold.
     fn check_position(&self) -> Result<(), Rejection> {
-        let (leaves, held, others) = (self.leaves, self.position.quantity, self.others);
+        let (leaves, held, others) = (self.leaves, self.cash_shares, self.others_for_cash);
         if self.is_buy() || self.tags.is_margin() || leaves + others <= i128::from(held) {
             return Ok(());
         }
         refuse(format!(
             "POSITION: {leaves} shares to sell, {held} held, {others} of them in other sell orders"
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use domain::account::Account;
+    use domain::execution::Warning;
+    use domain::{InstrumentIx, OrderEvent, OrderType, Origin, TimeInForce};
+
+    use super::*;
+
+    /// An account that stands still.
+    #[derive(Default)]
+    struct Still {
+        quantity: i64,
+        cash_shares: Option<i64>,
+        realised: Money,
+    }
+
+    impl ExecutionClient for Still {
+        fn execute(&mut self, _: TsNanos, _: Origin, _: OrderCommand) {}
+
+        fn refuse(&mut self, _: TsNanos, _: OrderCommand, _: Rejection) {}
+
+        fn order_value(&self, _: &OrderRequest) -> Result<Money, Rejection> {
+            Ok(Money::ZERO)
+        }
+
+        fn swap_events(&mut self, events: &mut Vec<OrderEvent>) {
+            events.clear();
+        }
+
+        fn take_warnings(&mut self) -> Vec<Warning> {
+            Vec::new()
+        }
+
+        fn view_portfolio(&self, view: &mut PortfolioView, _: bool) {
+            view.account = Account { realised_pnl: self.realised, ..Account::default() };
+            view.positions = vec![Position { quantity: self.quantity, ..Position::default() }];
+        }
+
+        fn cash_shares(&self, _: InstrumentIx) -> Option<i64> {
+            self.cash_shares
+        }
+    }
+
+    fn order(side: OrderSide, shares: u64, tags: &[&str]) -> OrderCommand {
+        OrderCommand::Submit(OrderRequest {
+            client_order_id: "O-1".into(),
+            instrument: InstrumentIx(0),
+            side,
+            order_type: OrderType::Market,
+            quantity: Quantity::new(shares),
+            price: None,
+            trigger_price: None,
+            trigger_type: None,
+            time_in_force: TimeInForce::Day,
+            expire_time: None,
+            post_only: false,
+            reduce_only: false,
+            tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
+        })
+    }
+
+    /// Why an order is refused; empty where it passes.
+    fn why(guard: &mut OrderGuard, account: &Still, command: &OrderCommand) -> String {
+        let prices = LastPrices::new(1, &[]);
+        let checked = guard.check(TsNanos::from_nanos(1), command, account, &prices);
+        checked.map_or_else(|rejection| rejection.text, |()| String::new())
+    }
+
+    const MARGIN: &[&str] = &["cash_margin=margin_credit_new"];
+
+    /// P123: shares sold on margin count below zero as bought ones count above it.
+    #[test]
+    fn p123_margin_sells_count_below_zero() {
+        let most = Some(Quantity::new(300));
+        let limits = OrderLimits { max_position_qty: most, ..OrderLimits::default() };
+        let mut guard = OrderGuard::new(limits);
+        for (held, side, shares, passes) in [
+            (0, OrderSide::Sell, 300, true),
+            (0, OrderSide::Sell, 400, false),
+            (-200, OrderSide::Sell, 100, true),
+            (-200, OrderSide::Sell, 200, false),
+            (200, OrderSide::Sell, 500, true),
+            (-200, OrderSide::Buy, 500, true),
+            (-200, OrderSide::Buy, 600, false),
+        ] {
+            let account = Still { quantity: held, ..Still::default() };
+            let text = why(&mut guard, &account, &order(side, shares, MARGIN));
+            let is_refused = text.starts_with("MAX_POSITION: ");
+            assert!(text.is_empty() == passes && is_refused != passes, "{held} {side}: {text}");
+        }
+    }
+
+    /// P114: shares on margin are none that may be sold for cash, and hide none.
+    #[test]
+    fn p114_only_shares_bought_with_cash_are_sold_for_cash() {
+        let mut guard = OrderGuard::new(OrderLimits::default());
+        for (quantity, cash_shares, passes) in [(200, 100, false), (0, 200, true), (-100, 0, false)] {
+            let account = Still { quantity, cash_shares: Some(cash_shares), ..Still::default() };
+            let text = why(&mut guard, &account, &order(OrderSide::Sell, 200, &[]));
+            assert_eq!(text.is_empty(), passes, "{quantity} {cash_shares}: {text}");
+            assert!(passes || text.starts_with("POSITION: "), "{text}");
+        }
+    }
+
+    thread_local! {
+        static NOW: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// P96: what is sold after midnight in Japan counts for the new day, also before its first trade.
+    #[test]
+    fn p96_a_loss_before_the_first_trade_of_a_day_is_of_that_day() {
+        let most = Some(Money::from_yen(1_000));
+        let limits = OrderLimits { max_daily_loss: most, ..OrderLimits::default() };
+        let mut guard = OrderGuard::new(limits);
+        guard.clock = Some(|| TsNanos::from_nanos(NOW.get()));
+        // 2026-11-20, 23:59 in Japan.
+        NOW.set(1_795_186_740_000_000_000);
+        let mut account = Still::default();
+        let buy = order(OrderSide::Buy, 100, &[]);
+        guard.look_at_clock(&account);
+        account.realised = Money::from_yen(-1_000);
+        assert!(why(&mut guard, &account, &buy).starts_with("MAX_DAILY_LOSS_JPY: "));
+        // Midnight has passed: the next loss is booked before any row of the day.
+        NOW.set(NOW.get() + 120_000_000_000);
+        guard.look_at_clock(&account);
+        assert_eq!(why(&mut guard, &account, &buy), "");
+        account.realised = Money::from_yen(-2_000);
+        guard.begin_day(&account);
+        assert!(why(&mut guard, &account, &buy).starts_with("MAX_DAILY_LOSS_JPY: "));
     }
 }

@@ -1,4 +1,4 @@
-//! Memory of a long run on paper: after its first hour of trading and after the 24th, in a process of its own. The market
+//! Memory of a long run on paper: after its first hour of trading, the 12th and the 24th, in a process of its own. The market
 //! goes as fast as the strategy takes it; rows come straight from memory, without a gateway.
 
 #![expect(clippy::expect_used, reason = "a bench ends where something is missing")]
@@ -27,7 +27,7 @@ pub(crate) const TASK: &str = "live-memory";
 const INSTRUMENTS: u64 = 4;
 const TRADES_PER_SECOND: u64 = 8;
 /// Hours of trading that are measured.
-const FIRST: u64 = 1;
+const HOURS: [u64; 3] = [1, 12, LAST];
 const LAST: u64 = 24;
 /// A day's sessions, in seconds after 09:00.
 const SESSIONS: [(u64, u64); 2] = [(0, 9_000), (12_600, 23_400)];
@@ -43,7 +43,7 @@ pub(crate) fn report() {
     let output = Command::new(program).arg(TASK).output().expect("it starts");
     let text = String::from_utf8_lossy(&output.stdout);
     let numbers: Vec<f64> = text.split_whitespace().map_while(|word| word.parse().ok()).collect();
-    let [first, last, trades, orders] = numbers[..] else {
+    let [first, middle, last, trades, orders] = numbers[..] else {
         let told = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "the run failed: {told}");
         eprintln!("live/memory_24h: this system does not tell a process its memory");
@@ -51,7 +51,7 @@ pub(crate) fn report() {
     };
     let ratio = last / first;
     let more = json!({
-        "after_1h_mb": first / 1e6, "after_24h_mb": last / 1e6, "trades": trades, "orders": orders,
+        "after_1h_mb": first / 1e6, "after_12h_mb": middle / 1e6, "after_24h_mb": last / 1e6, "trades": trades, "orders": orders,
         "goal_max": 1.1,
     });
     figure("live/memory_24h_to_1h", "ratio", ratio, ratio, &more);
@@ -79,10 +79,10 @@ fn seconds() -> impl Iterator<Item = u64> {
     (0..).flat_map(of_day)
 }
 
-/// Pushes all hours. Gives the memory after the first and after the last, and the number of trades.
-fn push(feed: &FeedSender) -> Option<(u64, u64, u64)> {
+/// Pushes all hours. Gives the memory after each of [`HOURS`], and the number of trades.
+fn push(feed: &FeedSender) -> Option<Vec<u64>> {
     let session: Arc<str> = "bench".into();
-    let (mut number, mut first) = (0, None);
+    let (mut number, mut told) = (0, Vec::new());
     for (count, second) in (1..=LAST * 3_600).zip(seconds()) {
         for part in 0..TRADES_PER_SECOND {
             let ms = second * 1_000 + part * 1_000 / TRADES_PER_SECOND;
@@ -94,11 +94,12 @@ fn push(feed: &FeedSender) -> Option<(u64, u64, u64)> {
         while feed.waiting() > WAITING_MAX {
             sleep(Duration::from_micros(100));
         }
-        if count == FIRST * 3_600 {
-            first = Some(at_rest(feed)?);
+        if count % 3_600 == 0 && HOURS.contains(&(count / 3_600)) {
+            told.push(at_rest(feed)?);
         }
     }
-    Some((first?, at_rest(feed)?, number))
+    told.push(number);
+    Some(told)
 }
 
 /// Memory once nothing is under way.
@@ -110,7 +111,7 @@ fn at_rest(feed: &FeedSender) -> Option<u64> {
     resident_bytes()
 }
 
-/// Makes the run, and prints both memories, trades and orders.
+/// Makes the run, and prints the memories, trades and orders.
 pub(crate) fn child() {
     let home = tempfile::tempdir().expect("a folder");
     let strategy = built::strategy("sma-cross");
@@ -134,7 +135,9 @@ pub(crate) fn child() {
     let PaperOutcome::Ended(ended) = outcome else { panic!("{outcome:?}") };
     assert_eq!(ended.manifest.status, "interrupted", "{ended:?}");
     assert!(orders.0 > 0, "the strategy trades");
-    if let Some((first, last, trades)) = pusher.join().expect("all is pushed") {
-        println!("{first} {last} {trades} {}", orders.0);
+    if let Some(mut told) = pusher.join().expect("all is pushed") {
+        told.push(orders.0);
+        let told: Vec<String> = told.iter().map(ToString::to_string).collect();
+        println!("{}", told.join(" "));
     }
 }

@@ -491,7 +491,7 @@ The command needs the run's folder alone: journal-YYYYMMDD.jsonl and strategy.wa
 
 --execution names fill models. Each executes the run's own orders, changes and cancels again one by one, at their instants. The strategy decides nothing then, so one other fill changes no later order. A run with real orders is compared with strict, realistic and optimistic that way. What was refused in the run is left out.
 
-With --component the strategy decides again, with the model of the run or those of --execution.
+With --component the strategy of a run on paper decides again, with the model of the run or those of --execution.
 
 A missed fill is one that the run has and the simulated exchange does not. An extra fill is the other way round. The cost is what the simulated fills of the same shares cost more than those of the run. The page has all fills side by side.
 

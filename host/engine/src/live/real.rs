@@ -195,7 +195,7 @@ impl Shared {
                     orders::AUDIT_FILE
                 ),
             ),
-            StrategyEvent::CameBack { strategy_id, client_order_id, venue_order_id } => {
+            StrategyEvent::CameBack { strategy_id, client_order_id, venue_order_id, .. } => {
                 let text = format!(
                     "ORDER_CAME_BACK: {client_order_id} is at the broker after all, with the number {venue_order_id}"
                 );
@@ -223,6 +223,13 @@ impl Shared {
         if self.live.web_broker.get().is_none() {
             let why = "this engine has no such venue; start it with one, see `kumiki help serve`";
             return Err(not_ready(why));
+        }
+        let phase = self.config.web_broker.as_ref().map(|web_broker| web_broker.rules.phase);
+        if let Some(phase) = phase.filter(|phase| !phase.takes_notices()) {
+            let phase = phase.as_str();
+            return Err(not_ready(&format!(
+                "in order_phase {phase} the broker's notices of fills are not read; strategies need O2 or O3"
+            )));
         }
         let answers = self.live.orders.answers();
         if self.live.ask_desk(ASK, DeskCommand::VenueState).is_err() {
@@ -267,11 +274,10 @@ impl Shared {
             _ => return Err(not_ready("it does not answer; try again")),
         };
         let is_traded = |id: &str| instruments.iter().any(|one| one.to_string() == id);
-        let other =
-            standing.held.iter().find(|held| held.quantity != 0 && !is_traded(&held.instrument_id));
+        let other = standing.held.iter().find(|held| !is_traded(&held.instrument_id));
         if let Some(other) = other {
-            let text =
-                format!("INSTRUMENT_IDS: holds {} of {}", other.quantity, other.instrument_id);
+            let shares = if other.quantity == 0 { other.margin } else { other.quantity };
+            let text = format!("INSTRUMENT_IDS: holds {shares} of {}", other.instrument_id);
             return Err(invalid(text));
         }
         if !standing.shortfalls.is_empty()
@@ -343,8 +349,12 @@ impl Shared {
 /// What the account lacks of a strategy's position, in words.
 fn mismatch(strategy_id: &str, shortfalls: &[Shortfall]) -> String {
     let each = shortfalls.iter().map(|one| {
-        let Shortfall { instrument_id, strategy, account } = one;
-        format!("{instrument_id}: the strategy holds {strategy} shares, the account {account}")
+        let Shortfall { instrument_id, strategy, together, account } = one;
+        let all = match together == strategy {
+            true => String::new(),
+            false => format!(", all strategies {together}"),
+        };
+        format!("{instrument_id}: the strategy holds {strategy} shares{all}, the account {account}")
     });
     let each: Vec<String> = each.collect();
     format!(
@@ -469,10 +479,13 @@ impl Broker for EngineBroker {
         }
     }
 
-    fn cancel_own(&mut self) -> bool {
-        let is_wanted = self.shared.config.strategy_rules.on_stop == OwnOrdersAtEnd::CancelAll;
-        let cancel = DeskCommand::CancelOwn(self.strategy_id.clone());
-        is_wanted && self.shared.live.ask_desk(STOP, cancel).is_ok()
+    fn end_own(&mut self) -> bool {
+        let strategy_id = self.strategy_id.clone();
+        let command = match self.shared.config.strategy_rules.on_stop {
+            OwnOrdersAtEnd::CancelAll => DeskCommand::CancelOwn(strategy_id),
+            OwnOrdersAtEnd::Keep => DeskCommand::OwnOrders(strategy_id),
+        };
+        self.shared.live.ask_desk(STOP, command).is_ok()
     }
 }
 

@@ -26,7 +26,7 @@ use live::journal::RunKind as JournalKind;
 use live::notify::{Notice, NoticeKind};
 use live::paper::{PaperError, PaperOutcome, PaperRun, fault_text, remove_folder};
 use live::real::{BrokerNews, RealOrders};
-use orders::event::Standing;
+use orders::event::{Standing, StrategyHolding};
 use replay::driver::BUYING_POWER_EVERY;
 use replay::instruments::InstrumentChoices;
 use replay::{RequestError, RunObserver};
@@ -351,6 +351,8 @@ impl Shared {
         self.lock().run = Some(run);
         let clock = EngineClock::start(sender);
         let mut sink = ClientSink::new(self);
+        // Also where this thread panics.
+        let mut end = is_real.then(|| OrdersEnd { shared: self, strategy_id: &strategy_id, has_failed: true });
         let outcome = match is_real {
             false => ready.run(&mut source, &mut sink),
             true => {
@@ -365,11 +367,12 @@ impl Shared {
         };
         drop(clock);
         let refusal = refusal.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if is_real {
+        if let Some(end) = &mut end {
             let has_failed = !matches!(&outcome, Ok(PaperOutcome::Ended(run))
                 if !matches!(run.totals.status, RunStatus::Failed(_)));
-            self.end_orders(&strategy_id, has_failed && refusal.is_none());
+            end.has_failed = has_failed && refusal.is_none();
         }
+        drop(end);
         match refusal {
             // It has begun nothing, so nothing is left behind.
             Some(refusal) => {
@@ -378,6 +381,19 @@ impl Shared {
             }
             None => ended(outcome),
         }
+    }
+}
+
+/// The end of a run with real orders: where it is dropped, its orders are ended and the desk hears of it.
+struct OrdersEnd<'a> {
+    shared: &'a Shared,
+    strategy_id: &'a str,
+    has_failed: bool,
+}
+
+impl Drop for OrdersEnd<'_> {
+    fn drop(&mut self) {
+        self.shared.end_orders(self.strategy_id, self.has_failed);
     }
 }
 
@@ -463,11 +479,11 @@ impl Observer {
             for (index, id) in self.instruments.iter().enumerate() {
                 let id = id.to_string();
                 let held = standing.held.iter();
-                let held = held.filter(|held| *held.instrument_id == *id && held.quantity != 0);
-                // A run has at most 4 instruments.
-                held.for_each(|held| {
-                    run.carry(InstrumentIx(index as u16), held.quantity, held.cost)
-                });
+                let held = held.filter(|held| *held.instrument_id == *id);
+                for (quantity, cost) in held.filter_map(StrategyHolding::position) {
+                    // A run has at most 4 instruments.
+                    run.carry(InstrumentIx(index as u16), quantity, cost);
+                }
             }
         }
         Ok(standing)

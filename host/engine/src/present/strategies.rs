@@ -15,10 +15,14 @@ use crate::ledger::average_cost;
 /// The event of the wire; none for what the run of the strategy decides on, and tells itself.
 pub(crate) fn strategy_event(event: &StrategyEvent) -> Option<Event<'_>> {
     Some(match event {
-        StrategyEvent::CameBack { strategy_id, client_order_id, venue_order_id } => {
+        StrategyEvent::CameBack { strategy_id, client_order_id, venue_order_id, is_left } => {
+            let what = match is_left {
+                true => "it works on until its strategy starts or you cancel it",
+                false => "it is being cancelled",
+            };
             let message = format!(
                 "order {client_order_id} had been taken as not at the broker; the broker has it with the number \
-                 {venue_order_id}, and it is being cancelled"
+                 {venue_order_id}, and {what}"
             );
             engine_error(None, error_code::ORDER_CAME_BACK, message, Some(strategy_id))
         }
@@ -90,6 +94,7 @@ mod tests {
             quantity,
             cost: Money::from_units(cost),
             margin,
+            margin_cost: Money::ZERO,
         }
     }
 
@@ -132,6 +137,7 @@ mod tests {
             strategy_id: strategy_id(),
             client_order_id: "w-1".into(),
             venue_order_id: "12345".into(),
+            is_left: false,
         };
         let unknown = StrategyEvent::OutcomeUnknown {
             strategy_id: strategy_id(),

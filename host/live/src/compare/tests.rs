@@ -373,12 +373,18 @@ fn p120_the_orders_of_a_run_fill_the_same_by_its_own_model() {
 /// One fill that is missing makes no later order another one: a strategy that decides again would go its own way.
 #[test]
 fn p120_other_fills_change_no_later_order() {
-    let folder = recorded_with(InTurn::reacting(), Preset::Optimistic.model(), None);
-    let limits = Limits::default();
-    let again = compare_with(folder.path(), &[Preset::Strict], true, &limits, &mut |run| {
-        run(&mut InTurn::reacting())
-    });
-    let again = again.unwrap();
+    let model = Preset::Optimistic.model();
+    let decides_again = |told: Option<ExecutionModel>| {
+        let folder = recorded_with(InTurn::reacting(), model, told);
+        let limits = Limits::default();
+        compare_with(folder.path(), &[Preset::Strict], true, &limits, &mut |run| {
+            run(&mut InTurn::reacting())
+        })
+    };
+    let again = decides_again(Some(model)).unwrap();
+    // The account of a run with real orders is the broker's: nothing to decide with.
+    assert!(matches!(decides_again(None), Err(CompareError::RealOrders)));
+    let folder = recorded_with(InTurn::reacting(), model, None);
     let found = compared_by(&folder, &[Preset::Strict, Preset::Optimistic], &InTurn::reacting);
     let [strict, optimistic] = &found.models[..] else { panic!("{found:?}") };
     assert_eq!(again.identical, Some(false));

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use domain::account::{PortfolioView, WorkingOrder};
 use domain::execution::{ExecutionClient, Warning};
+use domain::tags::OrderTags;
 use domain::{
     InstrumentId, InstrumentIx, Money, OrderCommand, OrderEvent, OrderEventKind, OrderModify,
     OrderOrigin, OrderRecord, OrderRequest, OrderStatus, OrderType, Origin, Quantity, ReasonCode,
@@ -27,7 +28,10 @@ pub struct BrokerExecution<B> {
     instruments: Vec<InstrumentId>,
     /// Orders that the strategy may send in the run.
     orders_max: u32,
+    /// Fills for cash and on margin as one position of each instrument.
     account: CashAccount,
+    /// Shares of each instrument that fills for cash have left.
+    cash_shares: Vec<i64>,
     /// The broker's cash to buy with.
     cash: Money,
     /// All orders of the run, as they were sent.
@@ -68,6 +72,7 @@ impl<B: Broker> BrokerExecution<B> {
     ) -> Self {
         Self {
             account: CashAccount::new(Money::ZERO, instruments.len()),
+            cash_shares: vec![0; instruments.len()],
             orders,
             instruments,
             orders_max,
@@ -89,14 +94,14 @@ impl<B: Broker> BrokerExecution<B> {
     /// Takes over what the strategy holds (P103). Gives each position: instrument, shares, and what they cost.
     pub(super) fn take_over(&mut self, standing: &Standing) -> Vec<(InstrumentIx, i64, Money)> {
         self.cash = standing.cash.unwrap_or_default();
-        let held = standing.held.iter().filter(|held| held.quantity != 0);
-        let carried: Vec<_> = held
-            .filter_map(|held| {
-                Some((self.instrument(&held.instrument_id)?, held.quantity, held.cost))
-            })
-            .collect();
-        for (instrument, quantity, cost) in &carried {
-            self.account.carry(*instrument, *quantity, *cost);
+        let mut carried = Vec::new();
+        for held in &standing.held {
+            let Some(instrument) = self.instrument(&held.instrument_id) else { continue };
+            self.cash_shares[usize::from(instrument.0)] = held.quantity;
+            if let Some((quantity, cost)) = held.position() {
+                self.account.carry(instrument, quantity, cost);
+                carried.push((instrument, quantity, cost));
+            }
         }
         carried
     }
@@ -127,9 +132,9 @@ impl<B: Broker> BrokerExecution<B> {
         self.is_closed = true;
     }
 
-    /// Cancels all orders of the strategy; false: they are to work on.
-    pub(super) fn cancel_own(&mut self) -> bool {
-        self.orders.broker.cancel_own()
+    /// Cancels the strategy's orders, or leaves them; false: no answer will come.
+    pub(super) fn end_own(&mut self) -> bool {
+        self.orders.broker.end_own()
     }
 
     /// Takes an event of an order of the strategy from the desk, at the market's time `now`: the strategy's time is
@@ -199,6 +204,13 @@ impl<B: Broker> BrokerExecution<B> {
         }
         if let OrderEventKind::Filled(fill) = &event.kind {
             self.shares_traded += u128::from(fill.last_quantity.shares());
+            let request = number.map(|number| &self.all[number].record.request);
+            let tags = request
+                .and_then(|request| OrderTags::parse(&request.tags, request.time_in_force).ok());
+            if !tags.is_some_and(|tags| tags.is_margin()) {
+                self.cash_shares[usize::from(event.instrument.0)] +=
+                    fill.last_quantity.shares().cast_signed() * fill.side.sign();
+            }
             self.account.book(
                 event.instrument,
                 fill.side,
@@ -473,6 +485,10 @@ impl<B: Broker> ExecutionClient for BrokerExecution<B> {
             view.working_orders.clear();
             view.working_orders.extend(working);
         }
+    }
+
+    fn cash_shares(&self, instrument: InstrumentIx) -> Option<i64> {
+        self.cash_shares.get(usize::from(instrument.0)).copied()
     }
 
     fn done(&self) -> usize {

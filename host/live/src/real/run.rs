@@ -8,7 +8,7 @@ use domain::fault::{Fault, FaultKind};
 use domain::market::{Bar, Trade, TradeColumns};
 use domain::session::TradingHours;
 use domain::strategy::{LogLevel, StrategyRuntime};
-use domain::{InstrumentIx, JstDate, Money, OrderSide, Price, Quantity, TsNanos};
+use domain::{InstrumentIx, JstDate, Money, OrderEvent, OrderSide, Price, Quantity, TsNanos};
 use orders::event::Standing;
 use replay::ReplayOptions;
 use replay::stream::{MarketStream, StreamStep};
@@ -39,8 +39,6 @@ pub(super) struct Start<'s> {
 pub(super) struct RealLoop<'s, B> {
     session: StrategySession<'s, BrokerExecution<B>>,
     start: Start<'s>,
-    /// What the strategy started with.
-    standing: Standing,
     day: Option<JstDate>,
     has_started: bool,
     /// The last row of each instrument in the present minute: its time and its price.
@@ -86,7 +84,6 @@ impl<'s, B: Broker> RealLoop<'s, B> {
         Self {
             session,
             start,
-            standing: Standing::default(),
             day: None,
             has_started: false,
             minute: vec![(Vec::new(), Vec::new()); count],
@@ -109,7 +106,18 @@ impl<'s, B: Broker> RealLoop<'s, B> {
             if self.day.is_some() {
                 self.session.end_day();
             }
-            ended = ended.and_then(|()| self.stop(source));
+            ended = match ended {
+                Ok(()) => self.stop(source),
+                Err(fault) => {
+                    // The strategy hears no more, but what its orders did is of this run.
+                    while let Some(news) = source.news_after_stop(Duration::ZERO) {
+                        if let BrokerNews::Order(event) = news {
+                            self.take(event);
+                        }
+                    }
+                    Err(fault)
+                }
+            };
         }
         let name = self.session.fault("stop", FaultKind::Journal(String::new()));
         let (mut totals, failure) = self.finish(match ended {
@@ -181,8 +189,7 @@ impl<'s, B: Broker> RealLoop<'s, B> {
                     // An order of an earlier run: the strategy starts before it hears of anything.
                     self.begin_day(self.start.first)?;
                 }
-                let now = self.session.now;
-                self.session.execution.take(now, event);
+                self.take(event);
                 self.session.deliver()
             }
             BrokerNews::Cash(cash) => {
@@ -195,6 +202,15 @@ impl<'s, B: Broker> RealLoop<'s, B> {
         }
     }
 
+    /// Books an event of one of the strategy's orders.
+    fn take(&mut self, event: OrderEvent) {
+        let StrategySession { guard, execution, now, .. } = &mut self.session;
+        if let Some(guard) = guard {
+            guard.look_at_clock(execution);
+        }
+        execution.take(*now, event);
+    }
+
     /// The strategy has its position from here on (P103).
     fn take_over(&mut self, standing: Standing) {
         let at = TradingHours::of(self.start.first).start;
@@ -204,7 +220,10 @@ impl<'s, B: Broker> RealLoop<'s, B> {
         for correction in &standing.corrections {
             self.session.note(LogLevel::Warn, format!("ADJUSTED: {correction}"));
         }
-        self.standing = standing;
+        if let Some(guard) = &mut self.session.guard {
+            guard.look_at_clock(&self.session.execution);
+            guard.add_realised(standing.realised_today);
+        }
     }
 
     fn trade(&mut self, mut trade: Trade, aggressor: Option<OrderSide>) -> Result<(), Box<Fault>> {
@@ -263,11 +282,6 @@ impl<'s, B: Broker> RealLoop<'s, B> {
             return Ok(());
         }
         self.has_started = true;
-        if date == self.start.first
-            && let Some(guard) = &mut self.session.guard
-        {
-            guard.add_realised(self.standing.realised_today);
-        }
         // Before every trade, so nothing is known of it.
         self.session.now = self.session.now.max(TradingHours::of(date).start);
         self.session.start()
@@ -288,11 +302,11 @@ impl<'s, B: Broker> RealLoop<'s, B> {
         }
     }
 
-    /// P86: the strategy's orders are cancelled, their events are still given to it, and it stops. It sends nothing new
-    /// from here on.
+    /// P86: the strategy's orders are cancelled or left, their events up to then are still given to it, and it stops. It
+    /// sends nothing new from here on.
     fn stop(&mut self, source: &mut FeedReceiver) -> Result<(), Box<Fault>> {
         self.session.execution.close();
-        if self.session.execution.cancel_own() {
+        if self.session.execution.end_own() {
             let watch = Stopwatch::start();
             while let Some(left) = ENDS_TIME.checked_sub(watch.elapsed()) {
                 match source.news_after_stop(left) {

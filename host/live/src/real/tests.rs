@@ -99,7 +99,7 @@ impl Broker for Played {
         self.seen.lock().unwrap().refused.push(event.clone());
     }
 
-    fn cancel_own(&mut self) -> bool {
+    fn end_own(&mut self) -> bool {
         self.seen.lock().unwrap().cancels += 1;
         self.feed.broker(BrokerNews::Left(Vec::new()));
         true
@@ -258,6 +258,7 @@ fn p87_p103_a_carried_position_counts_from_its_average_price() {
         quantity: 100,
         cost: Money::from_yen(240_000),
         margin: 0,
+        margin_cost: Money::ZERO,
     };
     let run = PaperRun {
         strategy: empty(&strategies),

@@ -3,7 +3,7 @@
 //! | line | what becomes of it |
 //! |---|---|
 //! | filled, of a strategy's order for cash | BUY: shares and cost rise; SELL: shares and their part of the cost go, the difference is profit or loss of that day in Japan |
-//! | filled, of a strategy's order on margin | margin shares rise or fall; no cost, no profit |
+//! | filled, of a strategy's order on margin | margin shares and their cost rise or fall, apart from shares bought with cash; what ends shares is profit or loss of that day |
 //! | adjusted | shares and cost are as the person says |
 //! | submit, of a strategy | the corrections before it were told: a run has begun that knows them |
 //! | filled, of a person or from elsewhere; every other line | nothing |
@@ -12,6 +12,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use domain::account::Position;
 use domain::{JstDate, Money, OrderOrigin, OrderSide, Price, Quantity, ShortText, TsNanos};
 use ipc::{AuditAdjusted, AuditFilled};
 
@@ -27,6 +28,8 @@ pub struct Held {
     pub cost: Money,
     /// Shares of orders on margin, bought less sold.
     pub margin: i64,
+    /// What they cost; below zero what they were sold for.
+    pub margin_cost: Money,
 }
 
 /// What all strategies hold, by the log.
@@ -89,8 +92,7 @@ impl Holdings {
         let key = (fill.strategy_id.into(), fill.instrument_id.into());
         let held = self.held.entry(key).or_default();
         if fill.is_margin {
-            held.margin = held.margin.saturating_add(shares * fill.side.sign());
-            return Ok(());
+            return self.fill_margin(&fill, shares, value);
         }
         match fill.side {
             OrderSide::Buy => {
@@ -106,7 +108,7 @@ impl Holdings {
                 let sold = shares.min(held.quantity);
                 let over = fill.quantity.shares() - sold.unsigned_abs();
                 if sold > 0 {
-                    let cost = share_of(held.cost, sold, held.quantity);
+                    let cost = held.cost.share_of(sold, held.quantity);
                     let value =
                         Money::checked_notional(fill.price, Quantity::new(sold.unsigned_abs()));
                     held.quantity -= sold;
@@ -117,6 +119,31 @@ impl Holdings {
                 if over > 0 { Err(Uncounted::Oversold(over)) } else { Ok(()) }
             }
         }
+    }
+
+    fn fill_margin(
+        &mut self,
+        fill: &StrategyFill<'_>,
+        shares: i64,
+        value: Money,
+    ) -> Result<(), Uncounted> {
+        let key = (fill.strategy_id.into(), fill.instrument_id.into());
+        let held = self.held.entry(key).or_default();
+        let (quantity, cost) = (held.margin, held.margin_cost);
+        let fits = |held: i64, more: i64| {
+            i64::try_from(held.unsigned_abs().saturating_add(more.unsigned_abs())).is_ok()
+        };
+        if !(fits(quantity, shares) && fits(cost.units(), value.units())) {
+            return Err(Uncounted::TooLarge);
+        }
+        let mut position = Position { quantity, cost, ..Position::default() };
+        let sign = fill.side.sign();
+        let profit = position.trade(shares * sign, Money::from_units(value.units() * sign));
+        (held.margin, held.margin_cost) = (position.quantity, position.cost);
+        if profit != Money::ZERO {
+            self.realise(fill.strategy_id, fill.ts.jst_date(), profit);
+        }
+        Ok(())
     }
 
     fn realise(&mut self, strategy_id: &str, day: JstDate, profit: Money) {
@@ -193,16 +220,10 @@ impl Holdings {
             quantity: held.quantity,
             cost: held.cost,
             margin: held.margin,
+            margin_cost: held.margin_cost,
         })
         .collect()
     }
-}
-
-/// The part of `cost` that `sold` of `held` shares have, cut off; all of it when all are sold.
-fn share_of(cost: Money, sold: i64, held: i64) -> Money {
-    let part = i128::from(cost.units()) * i128::from(sold) / i128::from(held);
-    // A part of a value of 64 bits has 64 bits.
-    Money::from_units(part as i64)
 }
 
 #[cfg(test)]
@@ -290,7 +311,18 @@ mod tests {
         assert_eq!(holdings.realised("a", "2026-11-20".parse().unwrap()), Money::from_yen(10_000));
         let margin = AuditFilled { margin: true, ..line(Some("a"), OrderSide::Sell, 300, "2600") };
         holdings.filled(&margin).unwrap();
-        assert_eq!(holdings.of("a", "7203.TSE"), Held { margin: -300, ..Held::default() });
+        let margin_cost = Money::from_yen(-780_000);
+        let sold = Held { margin: -300, margin_cost, ..Held::default() };
+        assert_eq!(holdings.of("a", "7203.TSE"), sold);
+        // 400 bought back at 2,500: 300 of them end what was sold, 100 yen gained on each.
+        let back = AuditFilled { margin: true, ..line(Some("a"), OrderSide::Buy, 400, "2500") };
+        holdings.filled(&back).unwrap();
+        let held = Held { margin: 100, margin_cost: Money::from_yen(250_000), ..Held::default() };
+        assert_eq!(holdings.of("a", "7203.TSE"), held);
+        assert_eq!(holdings.realised("a", "2026-11-20".parse().unwrap()), Money::from_yen(40_000));
+        let end = AuditFilled { margin: true, ..line(Some("a"), OrderSide::Sell, 100, "2500") };
+        holdings.filled(&end).unwrap();
+        assert_eq!(holdings.of("a", "7203.TSE"), Held::default());
         // The broker told more shares than the order had left: those that count are on the line.
         let counted = Some(Quantity::new(40).into());
         let over =

@@ -73,6 +73,8 @@ pub(crate) struct DeskOrder {
     /// Its present terms, prices as the broker has them. The time in force of a restored order is unknown if
     /// its log line does not name it.
     pub(crate) order: BrokerOrder,
+    /// The most shares that it was ever asked to have: the answer of a change may have been lost.
+    pub(crate) most_asked: u64,
     /// Whether its times and prices are known.
     pub(crate) is_whole: bool,
     pub(crate) expire_time: Option<TsNanos>,
@@ -142,6 +144,7 @@ impl DeskOrder {
             is_margin: false,
             instrument_id,
             instrument,
+            most_asked: order.quantity.shares(),
             order,
             is_whole: true,
             expire_time: None,

@@ -304,6 +304,8 @@ impl Desk {
             // `change_request` has checked that the state takes it.
             let _ = order.take(trigger, now.mono, &mut self.illegal);
             let request_id = job.request_id();
+            let asked = wanted.as_ref().map_or(0, |wanted| wanted.quantity.shares());
+            order.most_asked = order.most_asked.max(asked);
             order.pending = Some(PendingOperation { request_id, wanted, sent: now, ended: None });
         }
         self.report_pending(key, kind, now);

@@ -16,6 +16,7 @@ use domain::{Discrepancy, Quantity, ShortText};
 use venues::web_broker::{Answered, Called, OrderDetail, read_order_detail};
 
 use super::answers::Ended;
+use super::notices::can_be;
 use super::submit::fault_of;
 use super::{Desk, Job, JobKind, Now};
 use crate::audit::FillSource;
@@ -50,8 +51,8 @@ fn check(order: &DeskOrder, detail: &OrderDetail, fills: &[ListedFill]) -> Resul
     if has_own_side && detail.side.is_some_and(|side| side != order.order.side) {
         return wrong("the answer is about the other side".to_owned());
     }
-    if fills.iter().any(|fill| fill.quantity.is_zero() || fill.price.units() <= 0) {
-        return wrong("a fill has no shares or no price".to_owned());
+    if fills.iter().any(|fill| !can_be(fill.quantity, fill.price)) {
+        return wrong("a fill has no shares, no price, or one that cannot be".to_owned());
     }
     let sum = fills.iter().fold(0_u64, |sum, fill| sum.saturating_add(fill.quantity.shares()));
     if let Some(filled) = detail.filled.map(Quantity::shares).filter(|filled| *filled != sum) {

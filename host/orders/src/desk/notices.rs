@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerFill, BrokerFrame, BrokerNotice, Field, NoticeKind, VenuePhase};
-use domain::{Discrepancy, OrderStatus, Quantity, ReasonCode, Rejection, TsNanos};
+use domain::{Discrepancy, Money, OrderStatus, Price, Quantity, ReasonCode, Rejection, TsNanos};
 use venues::web_broker::frame;
 
 use super::reports::ReportedFill;
@@ -15,8 +15,16 @@ use super::submit::fault_of;
 use super::{Desk, Now};
 use crate::audit::{self, FillSource};
 use crate::book::{OrderKey, Seen, detail_id, fill_id};
-use crate::limits::{FILLS_PER_ORDER_MAX, NOTICES_HELD_MAX, ORDER_ANSWER_TIME};
+use crate::limits::{FILL_VALUE_MAX, FILLS_PER_ORDER_MAX, NOTICES_HELD_MAX, ORDER_ANSWER_TIME};
 use crate::seen_notices::Arrival;
+
+/// Whether a fill can have so many shares at this price.
+pub(super) fn can_be(quantity: Quantity, price: Price) -> bool {
+    let value = Money::checked_notional(price, quantity);
+    !quantity.is_zero()
+        && price > Price::default()
+        && value.is_some_and(|value| value <= FILL_VALUE_MAX)
+}
 
 impl Desk {
     /// Takes a frame of the stream of events. Its phase of the venue counts in every phase of delivery, its
@@ -329,6 +337,13 @@ impl Desk {
     /// Takes a notice of a fill. It may be a duplicate, or the order's details may have reported the fill.
     fn filled(&mut self, key: OrderKey, notice: &BrokerNotice, ts: TsNanos, now: Now) {
         let (Some(fill), Some(order)) = (&notice.fill, self.book.get_mut(key)) else { return };
+        if !can_be(fill.quantity, fill.price) {
+            let text = format!(
+                "a notice tells a fill of {} shares at {}, which cannot be",
+                fill.quantity, fill.price
+            );
+            return self.unreadable_notice(text, now);
+        }
         let id = fill_id(notice.business_day.as_deref(), &fill.trade_id);
         let reported = (fill.quantity, fill.price);
         if let Some(known) = order.known_fill(&id) {
@@ -370,9 +385,10 @@ impl Desk {
         order.fills.insert(id, (fill.quantity, fill.price));
         let is_of_strategy = order.strategy_id().is_some();
         let ordered = order.order.quantity.shares();
-        // A strategy never has more of an order than it ordered, whatever the broker reports.
+        // A strategy never has more of an order than it asked for, whatever the broker reports.
+        let most = order.most_asked.max(ordered).saturating_sub(order.cumulative);
         let counted = match is_of_strategy {
-            true => fill.quantity.shares().min(order.most_leaves()),
+            true => fill.quantity.shares().min(most),
             false => fill.quantity.shares(),
         };
         order.cumulative = order.cumulative.saturating_add(counted);

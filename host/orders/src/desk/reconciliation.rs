@@ -168,7 +168,8 @@ impl Desk {
     }
 
     /// An order of a strategy that was reported as not at the broker is there after all: it is the strategy's
-    /// again, and is cancelled at once, unless it is of an earlier process (P106, P121). Returns its key.
+    /// again, and is cancelled at once (P121); one of an earlier process only once its strategy runs (P106).
+    /// Returns its key.
     pub(crate) fn came_back(
         &mut self,
         order: DeskOrder,
@@ -178,13 +179,14 @@ impl Desk {
     ) -> Option<OrderKey> {
         let strategy_id = ShortText::from(order.strategy_id()?);
         let client_order_id = order.client_order_id.clone()?;
-        let is_restored = order.is_restored();
+        let is_left = order.is_restored() && self.strategies.runs.as_ref() != Some(&strategy_id);
         let venue_order_id = row.venue_order_id.clone();
         let key = self.book.add(order)?;
         self.report_strategy(StrategyEvent::CameBack {
             strategy_id,
             client_order_id,
             venue_order_id,
+            is_left,
         });
         let accepted = BrokerAccepted {
             venue_order_id: Some(row.venue_order_id.clone()),
@@ -192,7 +194,7 @@ impl Desk {
             ..BrokerAccepted::default()
         };
         self.accepted(key, &accepted, p_no, now);
-        if !is_restored
+        if !is_left
             && !row.status.is_final()
             && let Err(rejection) = self.put_own_cancel(key, now)
         {

@@ -60,7 +60,7 @@ impl Desk {
             };
             return Err(format!("there is nothing to decide of `{id}`: {known}"));
         }
-        if order.is_findable(now.wall.jst_date()) {
+        if order.is_findable(now.wall.jst_date()) && !self.had_its_list(order) {
             return Err(format!(
                 "a whole list of orders of today still decides `{id}`; log in, read the list of \
                  orders, and wait some seconds"
@@ -73,6 +73,13 @@ impl Desk {
         }
         let foreign = self.check_number_free(order, number, now)?;
         Ok((key, foreign))
+    }
+
+    /// Whether a list has come that would have decided the order, had its rows been readable (P129).
+    fn had_its_list(&self, order: &DeskOrder) -> bool {
+        let listed_at = self.reconciliation.lists.listed_at;
+        let since = order.unknown_since.map(|since| since + self.rules.unknown_settle);
+        since.zip(listed_at).is_some_and(|(since, listed_at)| listed_at > since)
     }
 
     /// Checks that a number belongs to no other order, and to no row of another instrument or side. Numbers begin
@@ -199,6 +206,7 @@ impl Desk {
             quantity: held.quantity,
             cost: held.cost,
             margin: held.margin,
+            margin_cost: held.margin_cost,
         };
         let request_id = context.request_id.clone();
         self.answer_strategy(context, StrategyEvent::Adjusted { request_id, held });

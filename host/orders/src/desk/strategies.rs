@@ -337,10 +337,11 @@ impl Desk {
         };
         let both = held.iter().filter(|one| one.quantity > 0).map(|one| Shortfall {
             instrument_id: one.instrument_id.clone(),
-            strategy: self.strategies.holdings.together(&one.instrument_id),
+            strategy: one.quantity,
+            together: self.strategies.holdings.together(&one.instrument_id),
             account: of(&one.instrument_id),
         });
-        both.filter(|one| one.account < one.strategy).collect()
+        both.filter(|one| one.account < one.together).collect()
     }
 
     /// Compares positions after a fill of somebody else's SELL: a shortage counts when it stands twice. No
@@ -362,12 +363,17 @@ impl Desk {
                 }
             }
             Some(found) if found.is_empty() => {}
-            // Fewer shares, or no answer: once more.
-            _ if !is_last => {
+            // The broker does not say: once more, until it does.
+            None if is_last => {
+                (check.asked, check.since) = (check.asked - 1, now.mono);
                 self.strategies.check = Some(check);
                 return;
             }
-            _ => {}
+            // Fewer shares, or no answer: once more.
+            _ => {
+                self.strategies.check = Some(check);
+                return;
+            }
         }
         if check.newest > check.since {
             let newest = check.newest.max(now.mono.saturating_sub(POSITIONS_CHECKED_AFTER[0]));

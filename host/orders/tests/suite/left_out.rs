@@ -19,7 +19,7 @@ fn world() -> World {
 }
 
 /// The broker answers a list, with one unreadable row in place of that of a number.
-fn answer_odd(world: &mut World, odd: &str) {
+pub(crate) fn answer_odd(world: &mut World, odd: &str) {
     let is_list =
         matches!(&world.in_flight, Some(InFlight::Request { request, .. }) if request.id == "list");
     assert!(is_list);

@@ -6,8 +6,9 @@ use domain::{InstrumentId, Money, OrderSide, Origin, Quantity};
 use orders::event::StrategyEvent;
 use orders::{Adjustment, DeskCommand, SettleOrder};
 
+use crate::left_out::answer_odd;
 use crate::strategy_orders::{ID, elsewhere, held, holding, rules, strategy, submit};
-use crate::world::{World, limit_buy};
+use crate::world::{InFlight, World, limit_buy};
 
 fn settle(world: &mut World, id: &str, number: Option<&str>) {
     world.events();
@@ -106,6 +107,26 @@ fn p124_a_settlement_that_cannot_be_right_is_refused() {
         venue_order_id: None,
     }));
     assert!(refusal(&world).contains("no order"));
+}
+
+/// P124 and P129: a list with a row left out decides nothing, so a person may.
+#[test]
+fn p124_p129_where_lists_never_come_whole_a_person_decides() {
+    let mut world = World::ready(rules(), false);
+    let odd = elsewhere(&mut world, OrderSide::Buy, 100);
+    world.submit_of(strategy(), &limit_buy("lost", 300, "2500"));
+    world.lose(false);
+    for _ in 0..200 {
+        while let Some(InFlight::Request { request, .. }) = &world.in_flight {
+            match request.id.as_str() {
+                "list" => answer_odd(&mut world, &odd),
+                _ => world.answer(),
+            }
+        }
+        world.pass(Duration::from_millis(200));
+    }
+    settle(&mut world, "lost", None);
+    assert!(matches!(world.told.as_slice(), [StrategyEvent::Settled { .. }]), "{:?}", world.told);
 }
 
 /// P124: an order of an earlier day, which lists have no more.

@@ -300,8 +300,9 @@ fn p107_somebody_else_s_sell_of_what_the_strategy_holds_is_a_mismatch() {
         world.broker.fill(&number, 100);
         world.broker.held = vec![("7203".to_owned(), left)];
         world.settle(10);
-        let short =
-            Shortfall { instrument_id: "7203.TSE".into(), strategy: 300, account: left as i64 };
+        let instrument_id = "7203.TSE".into();
+        let account = left as i64;
+        let short = Shortfall { instrument_id, strategy: 300, together: 300, account };
         assert_eq!(
             world.told.contains(&StrategyEvent::Mismatch(short)),
             is_short,
@@ -309,6 +310,59 @@ fn p107_somebody_else_s_sell_of_what_the_strategy_holds_is_a_mismatch() {
             world.told
         );
     }
+}
+
+/// P107: a broker that does not say what the account holds is asked until it does.
+#[test]
+fn p107_positions_are_asked_until_the_broker_says_them() {
+    let mut world = holding(300);
+    let number = elsewhere(&mut world, OrderSide::Sell, 100);
+    world.settle(1);
+    world.broker.fill(&number, 100);
+    world.broker.held = vec![("7203".to_owned(), 200)];
+    let mut asked = 0;
+    for _ in 0..300 {
+        while let Some(InFlight::Request { request, .. }) = &world.in_flight {
+            match request.id.as_str() {
+                "CLMGenbutuKabuList" if asked < 4 => {
+                    asked += 1;
+                    world.lose(false);
+                }
+                _ => world.answer(),
+            }
+        }
+        world.deliver_all();
+        world.pass(Duration::from_millis(200));
+    }
+    assert_eq!(asked, 4);
+    let is_short = |event: &StrategyEvent| matches!(event, StrategyEvent::Mismatch(_));
+    assert!(world.told.iter().any(is_short), "{:?}", world.told);
+}
+
+/// A fill that no share can have had is no fill, whoever is in charge of the order; a list shows what there was.
+#[test]
+fn a_fill_at_a_price_that_cannot_be_is_none() {
+    let mut world = holding(100);
+    submit(&mut world, &limit_buy("b", 300, "2600"));
+    world.broker.fill_at("1001", 100, "9300000000000");
+    world.deliver_all();
+    assert_eq!(held(&mut world), 100);
+    assert!(world.events().iter().any(|event| event.contains("unreadable")));
+}
+
+/// A change to more whose answer is lost: what is filled beyond the old number of shares counts too.
+#[test]
+fn fills_beyond_what_a_lost_change_left_count() {
+    let mut world = holding(100);
+    submit(&mut world, &limit_buy("b", 100, "2600"));
+    world.modify_of_strategy("b", 200);
+    world.lose(false);
+    // The list has the old number of shares; the change comes through later.
+    world.settle(10);
+    world.broker.orders.get_mut("1001").unwrap().order.quantity = Quantity::new(200);
+    world.broker.fill("1001", 200);
+    world.settle(1);
+    assert_eq!(held(&mut world), 300);
 }
 
 /// P107: a shortage that passes is none: an own fill whose notice was under way.

@@ -201,8 +201,9 @@ fn p107_p129_fewer_shares_than_strategies_hold_are_told() {
     for (account, is_short) in [(400, false), (399, true)] {
         world.broker.held = vec![("7203".to_owned(), account)];
         let standing = take_over(&mut world).unwrap();
-        let short =
-            Shortfall { instrument_id: "7203.TSE".into(), strategy: 400, account: account as i64 };
+        let instrument_id = "7203.TSE".into();
+        let account = account as i64;
+        let short = Shortfall { instrument_id, strategy: 300, together: 400, account };
         assert_eq!(standing.shortfalls, if is_short { vec![short] } else { Vec::new() });
     }
     world.broker.held = vec![("7203".to_owned(), 100), (String::new(), 1)];
@@ -334,6 +335,7 @@ fn p121_an_order_that_comes_back_is_cancelled_and_its_fills_count() {
         strategy_id: ID.into(),
         client_order_id: "lost".into(),
         venue_order_id: number.as_str().into(),
+        is_left: false,
     };
     assert!(world.told.contains(&back), "{:?}", world.told);
     assert_eq!(world.broker.orders[&number].status, OrderStatus::Canceled);
@@ -383,6 +385,27 @@ fn p121_an_order_that_comes_back_after_a_restart_waits_for_the_start() {
     world.list(OrderListFilter::default());
     world.answer_all();
     assert_eq!(world.json("OrderListUpdated")["orders"][0]["client_order_id"], "lost");
+}
+
+/// P121: once its strategy runs again, an order of an earlier process that comes back is cancelled at once.
+#[test]
+fn p121_an_order_of_an_earlier_process_that_comes_back_in_a_run_is_cancelled() {
+    let mut world = World::ready(rules(), false);
+    let number = lagging(&mut world);
+    let order = world.broker.orders.remove(&number).unwrap();
+    world.restart(false);
+    world.log_in();
+    world.password("0000");
+    take_over(&mut world).unwrap();
+    world.tell(DeskCommand::StrategyRuns(Some(ID.into())));
+    world.broker.orders.insert(number.clone(), order);
+    world.told.clear();
+    world.list(OrderListFilter::default());
+    world.settle(3);
+    let is_back =
+        |event: &StrategyEvent| matches!(event, StrategyEvent::CameBack { is_left: false, .. });
+    assert!(world.told.iter().any(is_back), "{:?}", world.told);
+    assert_eq!(world.broker.orders[&number].status, OrderStatus::Canceled);
 }
 
 /// P121: an equal order that a person placed later, or one of two equal ones, is not taken for it.

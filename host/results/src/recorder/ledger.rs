@@ -164,9 +164,14 @@ impl Trip {
 
     /// A way that began before the run.
     fn carried(ts_event: TsNanos, instrument: InstrumentIx, quantity: i64, cost: Money) -> Self {
-        let mut trip = Self::new(instrument, OrderSide::Buy, ts_event, CARRIED.into());
-        (trip.bought, trip.shares_bought) = (cost, quantity.unsigned_abs());
-        trip.row.quantity_max = quantity.unsigned_abs();
+        let shares = quantity.unsigned_abs();
+        let side = if quantity < 0 { OrderSide::Sell } else { OrderSide::Buy };
+        let mut trip = Self::new(instrument, side, ts_event, CARRIED.into());
+        match side {
+            OrderSide::Buy => (trip.bought, trip.shares_bought) = (cost, shares),
+            OrderSide::Sell => (trip.sold, trip.shares_sold) = (Money::ZERO - cost, shares),
+        }
+        trip.row.quantity_max = shares;
         trip
     }
 
