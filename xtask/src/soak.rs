@@ -34,7 +34,7 @@ const SEEDED: [(&str, &str, &str, u64); 8] = [
 ];
 
 /// The same of tests in Python, each by its file and name.
-const SEEDED_IN_PYTHON: [(&str, &str, u64); 2] = [
+const SEEDED_IN_PYTHON: [(&str, &str, u64); 3] = [
     // Sessions of people with the engine process, made again by the program with windows 1, 64 and 1,024.
     (
         "test_engine.py::test_a_session_can_be_repeated_from_its_commands",
@@ -43,6 +43,12 @@ const SEEDED_IN_PYTHON: [(&str, &str, u64); 2] = [
     ),
     // Days of strategies on paper, while the gateway, the engine and the disk fail.
     ("test_live_days.py::test_p112_p113_p120_a_day_with_faults", "KUMIKI_SOAK_LIVE_DAYS", 40),
+    // The same with real orders, while the broker fails too.
+    (
+        "test_live_real_days.py::test_p91_to_p130_a_day_of_real_orders_with_faults",
+        "KUMIKI_SOAK_REAL_DAYS",
+        100,
+    ),
 ];
 
 /// Runs every seeded test with all its seeds and prints what each says of itself; then tries the packages.

@@ -12,7 +12,8 @@ import threading
 import pytest
 
 # What these two assert is told as well as in the tests themselves.
-pytest.register_assert_rewrite("bare_client", "engine_process", "frames", "local_world", "plain_client", "sessions")
+pytest.register_assert_rewrite("bare_client", "engine_process", "frames", "live_world", "local_world", "market_world",
+                              "plain_client", "sessions")
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 # The package as it is in the source tree; the wheel is tried by `cargo xtask dist`.

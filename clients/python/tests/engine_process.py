@@ -59,6 +59,14 @@ def wait_until(condition, what):
         time.sleep(0.02)
 
 
+def replayed(command, folder, cache):
+    """What a command of `kumiki replay` says of the folder of a run, whose end must be good."""
+    asked = [program(), "replay", command, folder, "--format", "json", "--cache-dir", cache]
+    ended = subprocess.run(list(map(str, asked)), capture_output=True, text=True, timeout=PATIENCE)
+    assert ended.returncode == 0, (command, folder, ended)
+    return json.loads(ended.stdout)
+
+
 class Market:
     """A folder of sample data of some days. Days are counted from 0; what is replayed begins with day 1, so that
     the close before it is known, around which the day's price limits lie."""

@@ -39,6 +39,13 @@ class GatewayControl:
         with urllib.request.urlopen(f"{self.address}/control", timeout=PATIENCE) as answer:
             return json.load(answer)
 
+    def answers(self):
+        """Whether it is there."""
+        try:
+            return bool(self.view())
+        except OSError:
+            return False
+
     def trade(self, price="2850", quantity=100, symbol="7203", **other):
         """A trade of the market."""
         self.control({"do": "trade", "symbol": symbol, "price": price, "quantity": quantity, **other})

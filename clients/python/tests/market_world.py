@@ -12,6 +12,7 @@ that meet a moving market share. The market stands until trades are posted, unle
 import subprocess
 
 from conftest import program
+from engine_process import component
 from live_world import QUICK, SPEC, World, check_log
 from local_world import PASSWORD as GATEWAY_PASSWORD
 from local_world import QUICK as GATEWAY_QUICK
@@ -21,6 +22,13 @@ from web_broker import AUTH_ID, PASSWORD, PRIVATE_KEY, SECOND_PASSWORD, USER, Br
 
 #: A market that stands at 2,850 yen of 7203 until trades are posted.
 STANDS = ("--still",)
+#: Prices whose last yen tells the test's strategy what to do (guests/test/acts-by-price).
+BUY, SELL, LIMIT, CANCEL_ALL, SELL_TWICE, HUNDRED, PANIC, NOTHING = (
+    "2841", "2842", "2843", "2844", "2845", "2846", "2847", "2840")
+#: A price at which the strategy's limit of 50 yen lower fills, and that tells it nothing.
+LOW = "2790"
+#: The strategy's id.
+ID = "mine"
 
 
 class Market:
@@ -88,12 +96,13 @@ class MarketWorld(World):
         for ticker in tickers:
             self.client.ask("Subscribe", "Subscribed", venue="local_broker", ticker=ticker)
 
-        def streams():
-            state = self.client.ask("GetVenueState", "VenueState", venue="local_broker")
-            pushed = {entry["Symbol"] for entry in self.gateway.view()["registered"]}
-            return state["push"] == "Streaming" and set(tickers) <= pushed
+        self.until(lambda: self.streams(*tickers), "boards stream")
 
-        self.until(streams, "boards stream")
+    def streams(self, *tickers):
+        """Whether boards of the tickers come."""
+        state = self.client.ask("GetVenueState", "VenueState", venue="local_broker")
+        pushed = {entry["Symbol"] for entry in self.gateway.view()["registered"]}
+        return state["push"] == "Streaming" and set(tickers or ("7203",)) <= pushed
 
     def run(self):
         """Lets the market walk, or go on with its files."""
@@ -136,6 +145,83 @@ class MarketWorld(World):
         for engine in self.engines:
             engine.kill()
         self.market.kill()
+
+
+class Real(MarketWorld):
+    """A market, an engine, and a strategy with real orders. `people` are the numbers of a person's orders."""
+
+    people = frozenset()
+
+    def begin(self, strategy_id=ID, instrument="7203.TSE", **config):
+        """Starts the strategy. Gives its start or its refusal."""
+        config = {"instrument_id": instrument, "strategy_file": component("acts-by-price"), "max_qty": 1_000,
+                  "max_notional_jpy": 10_000_000, **config}
+        since = len(self.client.events)
+        request_id = self.client.send("StartEngine", engine="Live", strategy_id=strategy_id, config=config)
+        self.started = self.client.wait(
+            "EngineStarted", "EngineError", "Error", "EngineBusy", since=since,
+            where=lambda event: event.get("request_id") == request_id)
+        if self.started["event"] == "EngineStarted":
+            self.until(lambda: "7203" in {row["Symbol"] for row in self.gateway.view()["registered"]}, "registered")
+            # The first frame of a session is no trade.
+            self.gateway.trade(NOTHING)
+            self.trade(NOTHING)
+        return self.started
+
+    def trade(self, *prices, **other):
+        """Trades, each of which the strategy has seen before the next comes."""
+        for price in prices:
+            seen = self.session()["rows_done"]
+            self.gateway.trade(price, **other)
+            self.until(lambda seen=seen: self.session()["rows_done"] > seen, f"a trade at {price}")
+
+    def session(self):
+        return self.client.ask("GetSession", "Session")
+
+    def wait(self, name, since=0, **fields):
+        return self.client.wait(name, since=since, **fields)
+
+    def stop(self, strategy_id=ID):
+        since = len(self.client.events)
+        self.client.send("StopEngine", strategy_id=strategy_id)
+        return self.client.wait("EngineStopped", since=since)
+
+    def positions(self):
+        """What each strategy holds: shares by strategy and instrument."""
+        told = self.client.ask("GetStrategyPositions", "StrategyPositions")["positions"]
+        return {(row["strategy_id"], row["instrument_id"]): int(row["quantity"]) for row in told}
+
+    def filled(self, side, since=0):
+        """Waits for the whole fill of one of the strategy's orders."""
+        return self.client.wait("OrderFilled", since=since, origin="strategy", order_side=side,
+                                where=lambda event: event["leaves_qty"] == "0")
+
+    def bought(self):
+        """Has the strategy buy 100 shares, and waits until it holds them."""
+        since = self.mark()
+        self.trade(BUY)
+        self.wait("OrderAccepted", since, origin="strategy")
+        self.trade(NOTHING)
+        return self.filled("BUY", since)
+
+    def mark(self):
+        return len(self.client.events)
+
+    def own(self):
+        """The strategy's orders at the broker."""
+        return [order for order in self.broker.orders()
+                if not order["foreign"] and order["number"] not in self.people]
+
+    def working(self):
+        """Those of them that work."""
+        return [order for order in self.own() if order["leaves"]]
+
+    def at_broker(self):
+        """The shares that the strategy's orders have made there."""
+        return sum(order["filled"] if order["content"]["side"] == "3" else -order["filled"] for order in self.own())
+
+    def log_of(self, run_id):
+        return (self.engine.cache / "runs" / run_id / "log.csv").read_text(encoding="utf-8")
 
 
 def end_market(market):

@@ -12,12 +12,12 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 import time
 
 import pytest
+from bad_disk import bad_disk
 from conftest import program
-from engine_process import EXECUTION, JAPAN, component
+from engine_process import EXECUTION, JAPAN, component, replayed
 from local_world import SPEC, VENDOR, LocalWorld, venue_state
 from plain_client import PATIENCE, Refused
 from test_live_paper import DAY
@@ -33,40 +33,8 @@ MORNING, LUNCH, AFTERNOON, CLOSE = 9 * 3600, 11 * 3600 + 1800, 12 * 3600 + 1800,
 BEHIND = 1.0
 #: Seconds in which the strategy has what clients were told; if it has not, the journal shows what is missing.
 GIVEN_IN = 10
-#: While a file exists, writing to the folders of runs is slow.
-SLOW_DISK = r"""
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-static void linger(int fd) {
-    const char *sign = getenv("SLOW_DISK_WHILE");
-    char link[64], path[4096];
-    if (!sign || access(sign, F_OK)) return;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t length = readlink(link, path, sizeof path - 1);
-    if (length <= 0) return;
-    path[length] = 0;
-    if (strstr(path, "/runs/")) usleep(strstr(path, "journal-") ? 60000 : 1000);
-}
-ssize_t write(int fd, const void *bytes, size_t count) { linger(fd); return syscall(SYS_write, fd, bytes, count); }
-int fsync(int fd) { linger(fd); return syscall(SYS_fsync, fd); }
-int fdatasync(int fd) { linger(fd); return syscall(SYS_fdatasync, fd); }
-"""
 #: What becomes of a trade: the strategy gets it, may get it, or no frame tells it and the next one adds its shares.
 GIVEN, MAYBE, UNTOLD = "given", "maybe", "untold"
-
-
-@pytest.fixture(scope="module")
-def slow_disk(tmp_path_factory):
-    """A library that makes the disk slow; none where it cannot be built."""
-    if sys.platform != "linux" or not shutil.which("cc"):
-        return None
-    folder = tmp_path_factory.mktemp("slow-disk")
-    (folder / "slow.c").write_text(SLOW_DISK, encoding="utf-8")
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", "slow.so", "slow.c"], check=True, cwd=folder)
-    return folder / "slow.so"
 
 
 @dataclasses.dataclass
@@ -117,14 +85,14 @@ class Run:
 class Day(LocalWorld):
     """A gateway, an engine that runs strategies, and a client that hears everything."""
 
-    def __init__(self, folder, seed, library):
+    def __init__(self, folder, seed, disk=True):
         self.random = random.Random(seed)
         self.script = []
         self.sign = folder / "the-disk-is-slow"
-        slow = {"LD_PRELOAD": str(library), "SLOW_DISK_WHILE": str(self.sign)} if library else {}
+        slow = bad_disk(self.sign, folder / "the-disk-is-full") if disk else {}
         super().__init__(folder, form=self.random.choice([SPEC, VENDOR]), gateway=("--first-day", DAY),
                          environment=slow)
-        self.has_slow_disk = library is not None
+        self.has_slow_disk = slow != {}
         self.date = datetime.date.fromisoformat(DAY)
         self.clock = MORNING
         self.prices = dict.fromkeys(TICKERS, 2850)
@@ -346,14 +314,8 @@ class Day(LocalWorld):
         """The gateway's application restarts."""
         self.gateway.control(*self.trades(MAYBE), {"do": "restart", "down_ms": self.random.choice([1, 100, 400])},
                              *self.trades(MAYBE))
-        self.until(self.gateway_answers, "the gateway is back")
+        self.until(self.gateway.answers, "the gateway is back")
         self.recover()
-
-    def gateway_answers(self):
-        try:
-            return self.gateway.view()
-        except OSError:
-            return False
 
     def kill_gateway(self):
         """The gateway is gone, and another one comes that knows nothing."""
@@ -532,21 +494,15 @@ def compares():
 
 def again(folder, cache, torn=False):
     """P113, P120: the journal gives the same again, and a replay over its rows too."""
-    def replay(command):
-        asked = [program(), "replay", command, folder, "--format", "json", "--cache-dir", cache]
-        ended = subprocess.run(list(map(str, asked)), capture_output=True, text=True, timeout=PATIENCE)
-        assert ended.returncode == 0, (command, folder, ended)
-        return json.loads(ended.stdout)
-
-    made = replay("journal")
+    made = replayed("journal", folder, cache)
     assert (made["identical"], made["first_difference"], made["torn"]) == (True, None, torn), made
     if compares():
-        replay("compare-live")
+        replayed("compare-live", folder, cache)
 
 
 def test_p90_p119_a_later_day_begins_with_a_whole_minute(tmp_path):
     """The clock that has ended the day before ends neither the later day nor its first minute."""
-    with Day(tmp_path, 1, None) as day:
+    with Day(tmp_path, 1, disk=False) as day:
         day.log_in()
         day.begin(granularity="Minute")
         day.recover()
@@ -561,8 +517,8 @@ def test_p90_p119_a_later_day_begins_with_a_whole_minute(tmp_path):
 
 
 @pytest.mark.parametrize("seed", range(DAYS))
-def test_p112_p113_p120_a_day_with_faults(tmp_path, slow_disk, seed):
-    day = Day(tmp_path, seed, slow_disk)
+def test_p112_p113_p120_a_day_with_faults(tmp_path, seed):
+    day = Day(tmp_path, seed)
     try:
         day.log_in()
         day.begin()

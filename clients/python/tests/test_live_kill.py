@@ -9,10 +9,8 @@ import sys
 import time
 
 import pytest
-
-pytest.register_assert_rewrite("live_world")
-from live_world import CANCEL, CORRECT, NEW, ROOT, SPEC, VENDOR, check_log  # noqa: E402
-from websockets.exceptions import ConnectionClosed  # noqa: E402
+from live_world import CANCEL, CORRECT, NEW, ROOT, SPEC, VENDOR, check_log
+from websockets.exceptions import ConnectionClosed
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")
 POINTS = (

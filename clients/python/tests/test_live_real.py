@@ -4,76 +4,8 @@ yen of its price tells the test's strategy what to do (guests/test/acts-by-price
 import json
 
 import pytest
-from engine_process import component
 from live_world import CANCEL, NEW, SPEC, VENDOR
-from market_world import MarketWorld
-
-BUY, SELL, LIMIT, CANCEL_ALL, SELL_TWICE, HUNDRED, PANIC, NOTHING = (
-    "2841", "2842", "2843", "2844", "2845", "2846", "2847", "2840")
-#: The strategy's id.
-ID = "mine"
-
-
-class Real(MarketWorld):
-    """A market, an engine, and a strategy with real orders."""
-
-    def begin(self, strategy_id=ID, instrument="7203.TSE", **config):
-        """Starts the strategy. Gives its start or its refusal."""
-        config = {"instrument_id": instrument, "strategy_file": component("acts-by-price"), "max_qty": 1_000,
-                  "max_notional_jpy": 10_000_000, **config}
-        since = len(self.client.events)
-        request_id = self.client.send("StartEngine", engine="Live", strategy_id=strategy_id, config=config)
-        self.started = self.client.wait(
-            "EngineStarted", "EngineError", "Error", "EngineBusy", since=since,
-            where=lambda event: event.get("request_id") == request_id)
-        if self.started["event"] == "EngineStarted":
-            self.until(lambda: "7203" in {row["Symbol"] for row in self.gateway.view()["registered"]}, "registered")
-            # The first frame of a session is no trade.
-            self.gateway.trade(NOTHING)
-            self.trade(NOTHING)
-        return self.started
-
-    def trade(self, *prices):
-        """Trades, each of which the strategy has seen before the next comes."""
-        for price in prices:
-            seen = self.session()["rows_done"]
-            self.gateway.trade(price)
-            self.until(lambda seen=seen: self.session()["rows_done"] > seen, f"a trade at {price}")
-
-    def session(self):
-        return self.client.ask("GetSession", "Session")
-
-    def wait(self, name, since=0, **fields):
-        return self.client.wait(name, since=since, **fields)
-
-    def stop(self, strategy_id=ID):
-        since = len(self.client.events)
-        self.client.send("StopEngine", strategy_id=strategy_id)
-        return self.client.wait("EngineStopped", since=since)
-
-    def positions(self):
-        """What each strategy holds: shares by strategy and instrument."""
-        told = self.client.ask("GetStrategyPositions", "StrategyPositions")["positions"]
-        return {(row["strategy_id"], row["instrument_id"]): int(row["quantity"]) for row in told}
-
-    def filled(self, side, since=0):
-        """Waits for the whole fill of one of the strategy's orders."""
-        return self.client.wait("OrderFilled", since=since, origin="strategy", order_side=side,
-                                where=lambda event: event["leaves_qty"] == "0")
-
-    def bought(self):
-        """Has the strategy buy 100 shares, and waits until it holds them."""
-        since = self.mark()
-        self.trade(BUY)
-        self.wait("OrderAccepted", since, origin="strategy")
-        self.trade(NOTHING)
-        return self.filled("BUY", since)
-
-    def mark(self):
-        return len(self.client.events)
-
-    def log_of(self, run_id):
-        return (self.engine.cache / "runs" / run_id / "log.csv").read_text(encoding="utf-8")
+from market_world import BUY, HUNDRED, ID, LIMIT, NOTHING, PANIC, SELL, SELL_TWICE, Real
 
 
 @pytest.fixture(params=[SPEC, VENDOR])
