@@ -98,13 +98,13 @@ def test_p122_the_second_password_is_given_before_it_is_needed(engine):
         one.login()
         for give in ("terminal", "script"):
             one.forget_second_password()
-            assert one.venue_state().second_password_held is False
+            assert one.venue_state().second_password == "none"
             if give == "terminal":
                 code, shown = at_terminal(engine, "password", answers=[("(is not shown): ", SECOND_PASSWORD)])
             else:
                 code, shown, _ = order(engine, "password", typed=SECOND_PASSWORD + "\n")
             assert code == 0 and "the engine holds the second password" in shown and SECOND_PASSWORD not in shown
-            assert one.venue_state().second_password_held is True
+            assert one.venue_state().second_password == "held"
         one.forget_second_password()
     code, _, why = order(engine, "password")
     assert code == 2 and "the second password is empty" in why

@@ -39,7 +39,7 @@ def answer(command):
         return [{"event": "StrategyPositionAdjusted", "request_id": request_id, "position": HELD}]
     if op == "GetVenueState":
         return [{"event": "VenueState", "request_id": request_id, "venue": "web_broker", "state": "Ready",
-                 "push": "Streaming", "code": None, "since_ms": TIME, "second_password_held": True}]
+                 "push": "Streaming", "code": None, "since_ms": TIME, "second_password": "held"}]
     raise AssertionError(op)
 
 
@@ -129,11 +129,11 @@ def test_p125_what_strategies_hold_is_read_and_corrected(played):
 def test_p122_a_run_with_real_orders_asks_for_the_second_password_first(played):
     """Before it starts, because each of its orders would be rejected; on paper nobody needs one."""
     def without(command):
-        return [{**event, "second_password_held": False} if event["event"] == "VenueState" else event
+        return [{**event, "second_password": "none"} if event["event"] == "VenueState" else event
                 for event in answer(command)]
 
     one, engine = played(without)
-    assert one.venue_state().second_password_held is False
+    assert one.venue_state().second_password == "none"
     with pytest.raises(kumiki.SecondPasswordRequiredError, match="call set_second_password"):
         one.run(**NEEDED, paper=False)
     assert engine.ops() == ["GetVenueState", "GetVenueState"] and one.status == "idle"

@@ -13,6 +13,7 @@ mod key;
 mod listings;
 mod live;
 mod live_run;
+mod open_console;
 mod order;
 #[cfg(feature = "database")]
 mod rank;
@@ -57,10 +58,11 @@ pub(crate) use {
         EngineToStartArgs, LiveAdjustArgs, LivePositionsArgs, LiveRunArgs, LiveRunCommand,
         LiveStatusArgs, LiveStopArgs,
     },
+    self::open_console::ConsoleArgs,
     self::order::{
-        AttachArgs, ConfirmArgs, Lasting, OrderCancelAllArgs, OrderCancelArgs, OrderCommand,
-        OrderListArgs, OrderModifyArgs, OrderPasswordArgs, OrderSettleArgs, OrderSubmitArgs,
-        WhichArgs,
+        AttachArgs, ConfirmArgs, EngineFolderArgs, Lasting, OrderCancelAllArgs, OrderCancelArgs,
+        OrderCommand, OrderListArgs, OrderModifyArgs, OrderPasswordArgs, OrderSettleArgs,
+        OrderSubmitArgs, WhichArgs,
     },
     self::replay::{
         CompareArgs, CompareLiveArgs, Granularity, JournalArgs, MergeArgs, NarrativeArgs,

@@ -28,7 +28,7 @@ struct Key {
 }
 
 /// Every setting, in the order of the table.
-const KEYS: [Key; 38] = [
+const KEYS: [Key; 40] = [
     Key {
         name: "engine.port",
         kind: "whole number",
@@ -125,6 +125,22 @@ const KEYS: [Key; 38] = [
         flag: "--guest-limit",
         variable: "KUMIKI_LIMITS",
         meaning: "other limits for strategies, like `memory=128MiB`; `kumiki strategy limits` lists them",
+    },
+    Key {
+        name: "console.port",
+        kind: "whole number",
+        default: "19875",
+        flag: "--console-port",
+        variable: "KUMIKI_CONSOLE_PORT",
+        meaning: "the port of pages in the browser, 0 for any; it is used from the first page on",
+    },
+    Key {
+        name: "console.confirm_above_jpy",
+        kind: "whole number",
+        default: "3000000",
+        flag: "",
+        variable: "KUMIKI_CONSOLE_CONFIRM_ABOVE_JPY",
+        meaning: "the value of an order in yen above which a page asks for its quantity again",
     },
     Key {
         name: "replay.data",
@@ -385,6 +401,8 @@ pub(crate) struct Configuration {
     pub(crate) on_position_mismatch: Option<OnPositionMismatch>,
     pub(crate) notify_command: Option<Vec<String>>,
     pub(crate) strategies: Option<PathBuf>,
+    pub(crate) console_port: Option<u16>,
+    pub(crate) confirm_above_jpy: Option<u64>,
     pub(crate) data: Option<PathBuf>,
     pub(crate) limits: Option<Vec<LimitChange>>,
     pub(crate) web_broker: WebBrokerSettings,
@@ -514,6 +532,10 @@ impl Configuration {
             }
             "engine.notify_command" => self.notify_command = Some(texts()?),
             "engine.strategies" => self.strategies = Some(path()?),
+            "console.port" => self.console_port = Some(number()?.try_into().map_err(|_| wrong())?),
+            "console.confirm_above_jpy" => {
+                self.confirm_above_jpy = Some(number()?.try_into().map_err(|_| wrong())?);
+            }
             "replay.data" => self.data = Some(path()?),
             other => {
                 let taken = if let Some(field) = other.strip_prefix(web_broker::SECTION) {
@@ -591,7 +613,7 @@ mod tests {
                     live_engine = false\non_strategy_stop = \"keep\"\n\
                     on_strategy_failure = \"cancel-all\"\non_position_mismatch = \"warn\"\n\
                     notify_command = [\"n\", \"-q\"]\n\
-                    limits = [\"fuel=5\"]\n[replay]\ndata = \"../data\"\n";
+                    limits = [\"fuel=5\"]\n[console]\nport = 1\nconfirm_above_jpy = 5\n[replay]\ndata = \"../data\"\n";
         let brokers = [web_broker::tests::EVERY_KEY, local_broker::tests::EVERY_KEY];
         let text = format!("{text}{}", brokers.concat());
         let text = text.as_str();
@@ -608,6 +630,8 @@ mod tests {
             on_position_mismatch: Some(OnPositionMismatch::Warn),
             notify_command: Some(vec!["n".to_owned(), "-q".to_owned()]),
             strategies: path("/home/me/s"),
+            console_port: Some(1),
+            confirm_above_jpy: Some(5),
             data: path("/home/me/../data"),
             limits: Some(vec!["fuel=5".parse().unwrap()]),
             web_broker: web_broker::tests::every_key(Path::new("/home/me")),
@@ -630,6 +654,8 @@ mod tests {
                 "KUMIKI_ON_STRATEGY_FAILURE" => "cancel-all",
                 "KUMIKI_ON_POSITION_MISMATCH" => "warn",
                 "KUMIKI_NOTIFY_COMMAND" => "n,-q",
+                "KUMIKI_CONSOLE_PORT" => "0",
+                "KUMIKI_CONSOLE_CONFIRM_ABOVE_JPY" => "5",
                 "KUMIKI_LIMITS" => "fuel=5,log=1MiB",
                 "KUMIKI_ALLOW_ORIGINS" => "http://a:1, http://b:2",
                 _ => {
@@ -659,6 +685,8 @@ mod tests {
             on_position_mismatch: Some(OnPositionMismatch::Warn),
             notify_command: Some(vec!["n".to_owned(), "-q".to_owned()]),
             strategies: path("STRATEGIES"),
+            console_port: Some(0),
+            confirm_above_jpy: Some(5),
             data: path("DATA"),
             limits: Some(vec!["fuel=5".parse().unwrap(), "log=1MiB".parse().unwrap()]),
             web_broker: web_broker::tests::every_key(Path::new("")),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 use domain::Secret;
-use engine::limits::{DEFAULT_PORT, RUNS_KEPT};
+use engine::limits::{DEFAULT_CONFIRM_ABOVE_JPY, DEFAULT_CONSOLE_PORT, DEFAULT_PORT, RUNS_KEPT};
 use engine::{CancellationToken, EngineConfig, StartLine, read_start_line};
 use sandbox::Limits;
 use trader::Strategies;
@@ -67,6 +67,8 @@ pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
         live_engine: file.live_engine.unwrap_or(true),
         strategy_rules: file.strategy_rules(),
         notify_command: file.notify_command.unwrap_or_default(),
+        console_port: args.console_port.or(file.console_port).unwrap_or(DEFAULT_CONSOLE_PORT),
+        confirm_above_jpy: file.confirm_above_jpy.unwrap_or(DEFAULT_CONFIRM_ABOVE_JPY),
         mode: match args.mode {
             EngineMode::Live => ipc::EngineMode::Live,
             EngineMode::Replay => ipc::EngineMode::Replay,

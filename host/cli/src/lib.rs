@@ -47,6 +47,7 @@ mod live;
 mod live_run;
 mod local_broker;
 mod logging;
+mod open_console;
 mod order;
 #[cfg(feature = "database")]
 mod pages;

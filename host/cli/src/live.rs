@@ -5,7 +5,8 @@ use anyhow::Result;
 use crate::args::{LiveCommand, SimCommand};
 use crate::logging::LogDefault;
 use crate::{
-    Ending, engine_serve, key, live_run, order, sim_local_broker, sim_market, sim_web_broker, watch,
+    Ending, engine_serve, key, live_run, open_console, order, sim_local_broker, sim_market,
+    sim_web_broker, watch,
 };
 
 /// What a command logs when nobody says otherwise.
@@ -23,6 +24,7 @@ pub(crate) fn run(command: &LiveCommand) -> Result<Ending> {
         LiveCommand::Live(live) => live_run::run(live),
         LiveCommand::Order(order) => order::run(order),
         LiveCommand::Watch(watch) => watch::run(watch),
+        LiveCommand::Console(console) => open_console::run(console),
         LiveCommand::Sim(SimCommand::WebBroker(broker)) => sim_web_broker::run(broker),
         LiveCommand::Sim(SimCommand::LocalBroker(gateway)) => sim_local_broker::run(gateway),
         LiveCommand::Sim(SimCommand::Market(market)) => sim_market::run(market),

@@ -2,7 +2,7 @@
 //! (specification 2, "Replay and live control"; specification 4, P81 to P87, P108, P119, P122 to P127). The engine runs
 //! it: this program starts it, follows it and stops it, and may go away while it runs.
 
-mod found;
+pub(crate) mod found;
 mod holdings;
 mod notes;
 mod real;
@@ -19,9 +19,9 @@ use domain::text::on_one_line;
 use domain::{Money, price};
 use engine::client::{Client, ClientError, Received};
 use ipc::{
-    Command, Decimal, EngineKind, EngineStartConfig, EngineStarted, EngineStopped, Event,
-    GetSession, RunEnd, Session, SessionState, Shutdown, StartEngine, StopEngine, VenueLifecycle,
-    error_code,
+    Command, Decimal, EngineKind, EngineMode, EngineStartConfig, EngineStarted, EngineStopped,
+    Event, GetSession, RunEnd, Session, SessionState, Shutdown, StartEngine, StopEngine,
+    VenueLifecycle, error_code,
 };
 
 use crate::args::{Format, LiveRunArgs, LiveRunCommand, LiveStatusArgs, LiveStopArgs};
@@ -189,8 +189,13 @@ fn start_and_follow(args: &LiveRunArgs) -> Result<Ending> {
     }
     let interrupt = Interrupt::listen()?;
     let closed = HangUp::listen()?;
-    let folders = Folders::of(&args.attach, args.engine.cache_dir.as_deref())?;
-    let found = found::or_start(&folders, &args.attach, &args.engine, &interrupt)?;
+    let folders = Folders::of(&args.attach.engine, args.engine.cache_dir.as_deref())?;
+    let found = found::or_start(
+        &folders,
+        &args.attach.engine,
+        (&args.engine, EngineMode::Live),
+        &interrupt,
+    )?;
     let Some((client, started)) = found else { return Ok(Ending::Interrupted) };
     let mut desk = Desk { client, format: args.attach.format, venue: VENUE };
     let mut follower = Follower { args, wanted, folders, interrupt: &interrupt, closed: &closed };
@@ -525,7 +530,7 @@ fn ask_session(desk: &mut Desk) -> Result<Answer> {
 }
 
 fn status(args: &LiveStatusArgs) -> Result<Ending> {
-    let folders = Folders::of(&args.attach, None)?;
+    let folders = Folders::of(&args.attach.engine, None)?;
     let client = found::any(&folders)?;
     let mut desk = Desk { client, format: args.attach.format, venue: VENUE };
     let answer = ask_session(&mut desk)?;
@@ -575,7 +580,7 @@ fn in_rows(session: &Session<'_>, folders: &Folders) -> String {
 }
 
 fn stop(args: &LiveStopArgs) -> Result<Ending> {
-    let folders = Folders::of(&args.attach, None)?;
+    let folders = Folders::of(&args.attach.engine, None)?;
     let client = found::any(&folders)?;
     let interrupt = Interrupt::listen()?;
     let mut desk = Desk { client, format: args.attach.format, venue: VENUE };

@@ -17,8 +17,9 @@ use ipc::{
 };
 
 use crate::args::{
-    AttachArgs, ConfirmArgs, Format, Lasting, OrderCancelAllArgs, OrderCancelArgs, OrderCommand,
-    OrderListArgs, OrderModifyArgs, OrderPasswordArgs, OrderSettleArgs, OrderSubmitArgs, WhichArgs,
+    AttachArgs, ConfirmArgs, EngineFolderArgs, Format, Lasting, OrderCancelAllArgs,
+    OrderCancelArgs, OrderCommand, OrderListArgs, OrderModifyArgs, OrderPasswordArgs,
+    OrderSettleArgs, OrderSubmitArgs, WhichArgs,
 };
 use crate::configuration::Configuration;
 use crate::interrupt::Interrupt;
@@ -74,8 +75,8 @@ pub(crate) fn attach(args: &AttachArgs) -> Result<Desk> {
 
 /// The engine that runs, and one of its venues.
 pub(crate) fn attach_to(args: &AttachArgs, venue: &'static str) -> Result<Desk> {
-    let file = Configuration::read(args.config.as_deref())?;
-    let folder = config_folder(args, &file)?;
+    let file = Configuration::read(args.engine.config.as_deref())?;
+    let folder = config_folder(&args.engine, &file)?;
     let client = Client::attach(&folder, EngineMode::Live)?;
     if !client.ready().dialects.contains_key(venue) {
         anyhow::bail!("the engine has no venue {venue}");
@@ -84,7 +85,7 @@ pub(crate) fn attach_to(args: &AttachArgs, venue: &'static str) -> Result<Desk> 
 }
 
 /// The folder of an engine's session file, as flags, environment and file say.
-pub(crate) fn config_folder(args: &AttachArgs, file: &Configuration) -> Result<PathBuf> {
+pub(crate) fn config_folder(args: &EngineFolderArgs, file: &Configuration) -> Result<PathBuf> {
     let folder = args.config_dir.as_ref().or(file.config_dir.as_ref()).cloned();
     let folder = folder.or_else(paths::system_config);
     folder.context("this system has no folder for settings; give one with --config-dir DIR")

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
+use domain::GuestLimit;
 use domain::fault::Fault;
 use domain::text::on_one_line;
-use domain::{GuestLimit, Instrument, Price, Quantity, TickTable};
 use replay::json_values;
 use results::output::json;
 use sandbox::{Limits, StrategyModule};
@@ -52,13 +52,8 @@ pub(crate) fn check(args: &StrategyCheckArgs) -> Result<Ending> {
     let loading = Loading { limits, ..Loading::default() };
     let module = paths::strategies(&args.folders)?.load_with(&args.strategy, &loading)?;
     let config = config_json(&parameters(&args.params));
-    let instrument = Instrument {
-        id: "7203.TSE".parse()?,
-        lot: Quantity::new(100),
-        ticks: TickTable::Fixed(Price::from_yen(1)),
-    };
     let Trial { init_fuel, parameters: in_effect, defaults, cost } =
-        trial(&module, limits, &config, &[instrument])?;
+        trial(&module, limits, &config, &[trader::trial::instrument()])?;
     match args.format {
         Format::Table => {
             let parameters = parameters_shown(&in_effect, defaults.as_ref());

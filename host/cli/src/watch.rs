@@ -476,13 +476,14 @@ mod tests {
         code: Option<&'static str>,
     ) -> Event<'static> {
         Event::VenueState(VenueState {
-            request_id: "id".into(),
+            request_id: Some("id".into()),
             venue: VENUE.into(),
             state,
             push: push.map(Into::into),
             code: code.map(Into::into),
             since_ms: 1,
-            second_password_held: None,
+            second_password: None,
+            locked_until_ms: None,
         })
     }
 

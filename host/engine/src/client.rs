@@ -14,8 +14,9 @@ use tokio_tungstenite::tungstenite::client::client_with_config;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error as WsError, HandshakeError, Message, WebSocket};
 use uuid::Uuid;
+use web_console::random_hex;
 
-use crate::handshake::{Side, is_proof, proof, random_hex};
+use crate::handshake::{Side, is_proof, proof};
 use crate::limits::HANDSHAKE_TIME;
 use crate::session_file::{self, EngineAddress, SESSION_FILE};
 
@@ -138,6 +139,7 @@ impl Client {
             mode: mode.as_str().to_owned(),
             proof: proof(token, Side::Client, &server_nonce, &client_nonce, mode.as_str()),
             client_nonce: client_nonce.clone(),
+            session_id: None,
         };
         write(&mut socket, &Command::Hello(hello))?;
         match first(&mut socket)? {

@@ -14,6 +14,7 @@ pub(crate) enum ClientCommand {
     Venue(VenueCommand),
     Password(PasswordCommand),
     Strategies(StrategiesCommand),
+    Console(ConsoleCommand),
 }
 
 /// For the connection, the process and the replay.
@@ -81,6 +82,25 @@ pub(crate) enum StrategiesCommand {
     Adjust(AdjustStrategyPosition),
 }
 
+/// About pages in the browser, and what they ask for their forms.
+#[derive(Debug)]
+pub(crate) enum ConsoleCommand {
+    /// Opens one; it may only look.
+    Open {
+        read_only: bool,
+    },
+    SignOut,
+    Catalog,
+    Strategies,
+    Parameters(String),
+    Instrument {
+        venue: String,
+        instrument_id: String,
+    },
+    Runs,
+    Report(String),
+}
+
 impl From<Command> for ClientCommand {
     fn from(command: Command) -> Self {
         use VenueCommand::{Account, Market, Order};
@@ -117,7 +137,43 @@ impl From<Command> for ClientCommand {
             Command::Unsubscribe(of) => Self::Venue(Market(MarketCommand::Unsubscribe(of.ticker))),
             Command::GetBoard(of) => Self::Venue(Market(MarketCommand::ReadBoard(of.ticker))),
             Command::EvictLru(_) => Self::Venue(Market(MarketCommand::EvictLru)),
+            Command::OpenConsole(open) => {
+                Self::Console(ConsoleCommand::Open { read_only: open.read_only })
+            }
+            Command::SignOut(_) => Self::Console(ConsoleCommand::SignOut),
+            Command::GetDataCatalog(_) => Self::Console(ConsoleCommand::Catalog),
+            Command::GetStrategies(_) => Self::Console(ConsoleCommand::Strategies),
+            Command::GetStrategyParameters(of) => {
+                Self::Console(ConsoleCommand::Parameters(of.strategy_file))
+            }
+            Command::GetInstrument(of) => Self::Console(ConsoleCommand::Instrument {
+                venue: of.venue,
+                instrument_id: of.instrument_id,
+            }),
+            Command::GetRuns(_) => Self::Console(ConsoleCommand::Runs),
+            Command::OpenReport(of) => Self::Console(ConsoleCommand::Report(of.run_id)),
         }
+    }
+}
+
+impl AccountCommand {
+    /// Whether it changes nothing.
+    pub(crate) const fn reads(&self) -> bool {
+        !matches!(self, Self::Login)
+    }
+}
+
+impl MarketCommand {
+    /// Whether it changes nothing but what the client itself gets.
+    pub(crate) const fn looks(&self) -> bool {
+        !matches!(self, Self::EvictLru)
+    }
+}
+
+impl StrategiesCommand {
+    /// Whether it changes nothing.
+    pub(crate) const fn reads(&self) -> bool {
+        matches!(self, Self::Positions)
     }
 }
 

@@ -55,7 +55,8 @@ fn wrong_field(op: &str, text: &str) -> Option<String> {
         Hello Ping SetSecondPassword ForgetSecondPassword SubmitOrder ModifyOrder CancelOrder
         CancelAllOrders GetOrderList LoadReplayData StartEngine StopEngine SetReplaySpeed GetSession
         Subscribe Unsubscribe GetBoard EvictLru RequestVenueLogin GetVenueState GetBuyingPower
-        GetPositions Shutdown SettleOrder GetStrategyPositions AdjustStrategyPosition
+        GetPositions Shutdown SettleOrder GetStrategyPositions AdjustStrategyPosition OpenConsole
+        SignOut GetDataCatalog GetStrategies GetStrategyParameters GetInstrument GetRuns OpenReport
     );
     let mut command: Value = serde_json::from_str(text).ok()?;
     command.as_object_mut()?.remove("op");

@@ -9,6 +9,7 @@ use replay::RunCommand;
 
 use crate::VENUE;
 use crate::command::{AccountCommand, ClientCommand, MarketCommand, SessionCommand, VenueCommand};
+use crate::console::forbidden;
 use crate::decode::decode;
 use crate::hub::{ClientId, OrderList};
 use crate::limits::{LIST_ROWS_MAX, LISTS_WAITING_MAX};
@@ -58,11 +59,19 @@ impl Shared {
         let venue = command.venue().map(str::to_owned);
         let (request_id, venue) = (request_id.as_deref(), venue.as_deref());
         let to = CommandContext { client, op, request_id, venue, now };
-        match ClientCommand::from(command) {
+        let command = ClientCommand::from(command);
+        {
+            let mut core = self.lock();
+            if core.hub.page(client).is_some_and(|page| !page.may_send(&command)) {
+                return core.hub.refuse(client, &forbidden(request_id), now);
+            }
+        }
+        match command {
             ClientCommand::Session(command) => self.session_command(&to, command),
             ClientCommand::Venue(command) => self.venue_command(&to, command),
             ClientCommand::Password(command) => self.password_command(&to, command),
             ClientCommand::Strategies(command) => self.strategies_command(&to, command),
+            ClientCommand::Console(command) => self.console_command(&to, command),
         }
     }
 

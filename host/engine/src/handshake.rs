@@ -5,24 +5,12 @@ use std::fmt::Write;
 use domain::Secret;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use uuid::Uuid;
 
 /// Who proves something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Client,
     Server,
-}
-
-/// 32 random bytes of the system as lowercase hexadecimal digits. Two random UUIDs would have 12 bits
-/// that are always the same, so three are hashed.
-pub(crate) fn random_hex() -> String {
-    use sha2::Digest;
-    let mut hash = Sha256::new();
-    for _ in 0..3 {
-        hash.update(Uuid::new_v4().as_bytes());
-    }
-    hex(&hash.finalize())
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -71,6 +59,8 @@ pub(crate) fn is_proof(
 
 #[cfg(test)]
 mod tests {
+    use web_console::random_hex;
+
     use super::*;
 
     #[test]

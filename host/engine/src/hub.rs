@@ -9,6 +9,7 @@ use ipc::{Event, TradeRow};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use venues::Recipient;
 
+use crate::console::Page;
 use crate::limits::{ERRORS_MAX, ERRORS_WITHIN};
 use crate::outbox::{Closing, Newest, Outbox, TradesHead};
 
@@ -54,6 +55,8 @@ struct Client {
     errors: VecDeque<Duration>,
     /// Its order lists of which messages are left.
     lists: VecDeque<OrderList>,
+    /// It is a page in the browser.
+    page: Option<Page>,
 }
 
 /// A list of orders of which messages are left.
@@ -78,17 +81,30 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
-    pub(crate) fn join(&mut self, outbox: Arc<Outbox>) -> ClientId {
+    pub(crate) fn join(&mut self, outbox: Arc<Outbox>, page: Option<Page>) -> ClientId {
         self.joined += 1;
         let id = ClientId(self.joined);
         let (tickers, errors, lists) = (BTreeSet::new(), VecDeque::new(), VecDeque::new());
-        self.clients.insert(id, Client { outbox, tickers, errors, lists });
+        self.clients.insert(id, Client { outbox, tickers, errors, lists, page });
         id
     }
 
     /// Removes a client. Returns whether it was here.
     pub(crate) fn leave(&mut self, id: ClientId) -> bool {
         self.clients.remove(&id).is_some()
+    }
+
+    /// The page that a client is; none for another program.
+    pub(crate) fn page(&self, id: ClientId) -> Option<&Page> {
+        self.clients.get(&id)?.page.as_ref()
+    }
+
+    /// Ends the connections of a page's session.
+    pub(crate) fn close_session(&self, session_id: &str, closing: &dyn Fn() -> Closing) {
+        let is_its = |client: &&Client| {
+            client.page.as_ref().is_some_and(|page| page.session_id == session_id)
+        };
+        self.clients.values().filter(is_its).for_each(|client| client.outbox.close(closing()));
     }
 
     pub(crate) fn count(&self) -> usize {

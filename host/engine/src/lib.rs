@@ -14,6 +14,7 @@
 
 pub mod client;
 mod command;
+mod console;
 pub mod credentials;
 mod decode;
 mod dispatch;
@@ -52,7 +53,7 @@ pub use venues::web_broker::{
 /// A token for an engine that no other program starts: 32 random bytes in hexadecimal digits.
 #[must_use]
 pub fn random_token() -> String {
-    handshake::random_hex()
+    web_console::random_hex()
 }
 
 /// A time as ISO 8601 in UTC, to the second.

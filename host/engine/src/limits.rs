@@ -4,6 +4,12 @@ use std::time::Duration;
 
 /// The port where no other is given.
 pub const DEFAULT_PORT: u16 = 19_876;
+/// The port of pages in the browser where no other is given.
+pub const DEFAULT_CONSOLE_PORT: u16 = 19_875;
+/// The value of an order in yen above which a page asks for its quantity again, where no other is given.
+pub const DEFAULT_CONFIRM_ABOVE_JPY: u64 = 3_000_000;
+/// Questions of forms that are answered at the same time: they read files, or run a guest.
+pub const FORMS_AT_ONCE: usize = 4;
 /// Bytes of the line on standard input that starts the engine.
 pub const START_LINE_BYTES_MAX: u64 = 65_536;
 /// How long the engine waits for that line.
@@ -98,7 +104,9 @@ pub const REGISTRATION_TIME: Duration = Duration::from_secs(20);
 pub const STREAM_TIME: Duration = Duration::from_secs(3);
 /// How long the engine's end waits for the cancels of a strategy's orders, of [`RUN_END_TIME`].
 pub const ORDERS_END_TIME: Duration = Duration::from_secs(2);
-/// How often it looks.
+/// How long a run may take after that to tell which of its orders still work.
+pub const ORDERS_TOLD_TIME: Duration = Duration::from_secs(1);
+/// How often the engine's end looks.
 pub const ORDERS_END_LOOK: Duration = Duration::from_millis(10);
 /// How long a start waits for the order desk to take over: 30 s for unknown orders and fills, 30 s for the ends of
 /// working orders (P104, P105), and what the broker takes beside.

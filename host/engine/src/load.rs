@@ -9,7 +9,7 @@ use std::thread;
 use domain::clock::Stopwatch;
 use domain::limits::INSTRUMENTS_MAX;
 use domain::text::with_causes;
-use domain::{InstrumentId, JstDate};
+use domain::{InstrumentId, JstDate, TickTable};
 use ipc::{EngineMode, Granularity, LoadReplayData, ProgressKind, SessionState, error_code};
 use marketdata::DataError;
 use replay::data_set::{self, DataRequest, DataSet};
@@ -160,6 +160,7 @@ impl Shared {
                 end,
                 granularity: wire,
                 lot: data.instruments.first().map(|instrument| instrument.lot).unwrap_or_default(),
+                ticks: data.instruments.first().map_or(TickTable::Normal, |first| first.ticks),
                 rows: rows_by_day(&data),
             });
         }

@@ -27,12 +27,13 @@ use tokio_tungstenite::tungstenite::{Bytes, Error as WsError, Message};
 use tokio_tungstenite::{WebSocketStream, accept_hdr_async_with_config};
 use tokio_util::sync::CancellationToken;
 
-use crate::handshake::{Side, is_proof, proof, random_hex};
+use crate::console::{Page, PageConnection};
+use crate::handshake::{Side, is_proof, proof};
 use crate::hub::ClientId;
 use crate::limits::{
     CLOSE_TIME, EARLY_PINGS_MAX, ERRORS_WITHIN, HANDSHAKE_TIME, HANDSHAKES_MAX, MESSAGE_BYTES_MAX,
-    NONCE_CHARS, ORDERS_END_LOOK, ORDERS_END_TIME, PING_EVERY, PINGS_MAX, RUN_END_TIME,
-    SILENCE_MAX, SYSTEM_HOLDS_BYTES, TRADES_AT_ONCE, TRADES_PER_REST, TRADES_REST,
+    NONCE_CHARS, ORDERS_END_LOOK, ORDERS_END_TIME, ORDERS_TOLD_TIME, PING_EVERY, PINGS_MAX,
+    RUN_END_TIME, SILENCE_MAX, SYSTEM_HOLDS_BYTES, TRADES_AT_ONCE, TRADES_PER_REST, TRADES_REST,
 };
 use crate::outbox::{Closing, Outbox, Taken, Waiting};
 use crate::present::session as present;
@@ -104,6 +105,7 @@ pub fn serve(
             .await
             .map_err(|source| StartError::Port { port, source })?;
         let port = listener.local_addr()?.port();
+        let _ = shared.pages.ipc_port.set(port);
         let session_file = SessionFile::write(&config_folder, port, &token)
             .map_err(|source| config_failed(&config_dir, source))?;
         listening(Listening { port });
@@ -211,10 +213,18 @@ async fn end(shared: &Arc<Shared>) {
     let venues = Arc::clone(shared);
     let stopped = tokio::task::spawn_blocking(move || {
         venues.live.stop(|| {
-            // The strategy's orders are cancelled while the desk is there.
+            // The strategy's orders are cancelled while the desk is there. What the broker has not answered by then is
+            // told as working (P127).
             let watch = Stopwatch::start();
-            while is_trading && !venues.lock().is_quiet() && watch.elapsed() < ORDERS_END_TIME {
-                domain::clock::sleep(ORDERS_END_LOOK);
+            let ends_within = |time| {
+                while !venues.lock().is_quiet() && watch.elapsed() < time {
+                    domain::clock::sleep(ORDERS_END_LOOK);
+                }
+                venues.lock().is_quiet()
+            };
+            if is_trading && !ends_within(ORDERS_END_TIME) {
+                venues.live.ask_what_is_left();
+                ends_within(ORDERS_END_TIME + ORDERS_TOLD_TIME);
             }
         });
     });
@@ -248,10 +258,19 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>, greeting: Greeting) 
         greeted = greet(stream, &shared) => greeted,
         () = greeting.given_way.cancelled() => return,
     };
-    let Some((socket, hello)) = greeted else { return };
+    let Some((socket, hello, page)) = greeted else { return };
     drop(greeting);
     let outbox = Arc::new(Outbox::new(shared.started));
-    let joined = shared.join(&outbox, |state| present::ready(&shared, hello.proof.clone(), state));
+    let mut of_page = None;
+    if let Some(page) = &page {
+        of_page = PageConnection::begin(&shared.pages.sessions, page);
+        if of_page.is_none() {
+            return close(socket, 1008, error_code::AUTH_FAILED).await;
+        }
+    }
+    let joined = shared.join(&outbox, page.clone(), |state| {
+        present::ready(&shared, hello.proof.clone(), page.as_ref(), state)
+    });
     let Some(client) = joined else {
         return close(socket, 1008, TOO_MANY_CLIENTS).await;
     };
@@ -277,6 +296,7 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>, greeting: Greeting) 
         discard_rest(socket).await;
     }
     shared.leave(client);
+    drop(of_page);
     outbox.log_waits();
     match outbox.closing() {
         // Neither who leaves nor who sees the engine end was sent away.
@@ -291,7 +311,7 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>, greeting: Greeting) 
 }
 
 /// The client's first message, checked; none where it may not connect. It gets the reason.
-async fn greet(stream: TcpStream, shared: &Shared) -> Option<(Socket, Hello)> {
+async fn greet(stream: TcpStream, shared: &Shared) -> Option<(Socket, Hello, Option<Page>)> {
     let since = shared.started.elapsed();
     let time_left =
         || HANDSHAKE_TIME.saturating_sub(shared.started.elapsed().saturating_sub(since));
@@ -299,9 +319,16 @@ async fn greet(stream: TcpStream, shared: &Shared) -> Option<(Socket, Hello)> {
     let config = WebSocketConfig::default()
         .max_message_size(Some(MESSAGE_BYTES_MAX))
         .max_frame_size(Some(MESSAGE_BYTES_MAX));
+    let console = shared.pages.origin();
     #[expect(clippy::result_large_err, reason = "the library's own type")]
     let check = |request: &Request, response: Response| match request.headers().get("origin") {
-        Some(origin) if !origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes()) => {
+        Some(origin)
+            if !is_loopback(request)
+                || !origins
+                    .iter()
+                    .chain(&console)
+                    .any(|allowed| allowed.as_bytes() == origin.as_bytes()) =>
+        {
             let shown = String::from_utf8_lossy(origin.as_bytes());
             let shown: String = shown.chars().take(ORIGIN_SHOWN).collect();
             tracing::warn!(origin = %shown.escape_debug(), "{ORIGIN_REFUSED}");
@@ -311,7 +338,7 @@ async fn greet(stream: TcpStream, shared: &Shared) -> Option<(Socket, Hello)> {
     };
     let upgrade = accept_hdr_async_with_config(stream, check, Some(config));
     let mut socket = timeout(time_left(), upgrade).await.ok()?.ok()?;
-    let server_nonce = random_hex();
+    let server_nonce = web_console::random_hex();
     let challenge = Message::Text(crate::hub::text(&present::challenge(&server_nonce)));
     timeout(time_left(), socket.send(challenge)).await.ok()?.ok()?;
     let mut pings = 0;
@@ -356,7 +383,18 @@ async fn greet(stream: TcpStream, shared: &Shared) -> Option<(Socket, Hello)> {
         return None;
     }
     let mode = shared.config.mode.as_str();
-    let token = &shared.config.token;
+    let session = match &hello.session_id {
+        None => None,
+        Some(session_id) => {
+            let Some(session) = shared.pages.sessions.find(session_id) else {
+                let text = "the session of this page has ended; open the console again";
+                refuse(socket, error_code::AUTH_FAILED, text).await;
+                return None;
+            };
+            Some(session)
+        }
+    };
+    let token = session.as_ref().map_or(&shared.config.token, |session| &session.key);
     let Hello { client_nonce, proof: sent, .. } = &hello;
     // A client without the token learns nothing else.
     if !is_proof(token, Side::Client, &server_nonce, client_nonce, &hello.mode, sent) {
@@ -386,8 +424,15 @@ async fn greet(stream: TcpStream, shared: &Shared) -> Option<(Socket, Hello)> {
         let (clients, own) = (hello.schema_minor, SCHEMA_MINOR);
         tracing::warn!(clients, own, "a client has messages of another minor version");
     }
-    let hello = Hello { proof: own_proof(shared, &server_nonce, &hello), ..hello };
-    Some((socket, hello))
+    let proof = proof(token, Side::Server, &server_nonce, &hello.client_nonce, &hello.mode);
+    Some((socket, Hello { proof, ..hello }, session.map(Page::from)))
+}
+
+/// Whether a browser was told to come here by an address of this machine, not by a name that points to it.
+fn is_loopback(request: &Request) -> bool {
+    let host = request.headers().get("host").and_then(|host| host.to_str().ok());
+    let name = host.map(|host| host.rsplit_once(':').map_or(host, |(name, _)| name));
+    name.is_some_and(|name| matches!(name, "127.0.0.1" | "localhost" | "[::1]"))
 }
 
 /// The answer to an `Origin` that may not connect. Its length lets a client that keeps the connection see its end.
@@ -399,12 +444,6 @@ fn refused_origin() -> ErrorResponse {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
     refused
-}
-
-/// The engine's answer to a client's proof.
-fn own_proof(shared: &Shared, server_nonce: &str, hello: &Hello) -> String {
-    let (token, mode) = (&shared.config.token, &hello.mode);
-    proof(token, Side::Server, server_nonce, &hello.client_nonce, mode)
 }
 
 /// Refuses a connection with the reason.

@@ -7,15 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::clock::Stopwatch;
-use domain::{InstrumentId, JstDate, Money, Quantity, TsNanos};
+use domain::{InstrumentId, JstDate, Money, Quantity, TickTable, TsNanos};
 use ipc::{Event, Granularity, RunEnd, SessionState};
 use live::notify::Notifier;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::console::{Page, Pages};
 use crate::hub::{ClientId, Hub};
 use crate::ledger::RequestContext;
-use crate::limits::{ABANDONED_AFTER, LASTING_ERRORS_MAX};
+use crate::limits::{ABANDONED_AFTER, FORMS_AT_ONCE, LASTING_ERRORS_MAX};
 use crate::live::Venues;
 use crate::outbox::Outbox;
 use crate::present::session as present;
@@ -37,6 +39,10 @@ pub(crate) struct Shared {
     pub(crate) live: Venues,
     /// Passes on what a person has to know.
     pub(crate) notifier: Notifier,
+    /// Pages in the browser.
+    pub(crate) pages: Pages,
+    /// Places for questions of forms that are answered on threads of their own.
+    pub(crate) form_places: Arc<Semaphore>,
     core: Mutex<Core>,
 }
 
@@ -59,6 +65,8 @@ pub(crate) struct Loaded {
     pub(crate) granularity: Granularity,
     /// Shares in a trading unit on the first day.
     pub(crate) lot: Quantity,
+    /// Its price steps on the first day.
+    pub(crate) ticks: TickTable,
     /// Trades or bars of each date that has any.
     pub(crate) rows: Vec<(JstDate, u64)>,
 }
@@ -142,6 +150,8 @@ impl Shared {
             is_stopping,
             live: Venues::default(),
             notifier,
+            pages: Pages::default(),
+            form_places: Arc::new(Semaphore::new(FORMS_AT_ONCE)),
             core: Mutex::new(core),
         }
     }
@@ -154,13 +164,14 @@ impl Shared {
     pub(crate) fn join(
         &self,
         outbox: &Arc<Outbox>,
+        page: Option<Page>,
         welcome: impl FnOnce(SessionState) -> Event<'static>,
     ) -> Option<ClientId> {
         let mut core = self.lock();
         if core.hub.count() >= crate::limits::CLIENTS_MAX {
             return None;
         }
-        let id = core.hub.join(Arc::clone(outbox));
+        let id = core.hub.join(Arc::clone(outbox), page);
         let ready = welcome(core.state);
         core.hub.send(id, &ready);
         for error in &core.lasting {

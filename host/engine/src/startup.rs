@@ -199,6 +199,10 @@ pub struct EngineConfig {
     pub strategy_rules: StrategyRules,
     /// The program that is started on what a person has to know, and its arguments; empty where there is none.
     pub notify_command: Vec<String>,
+    /// The port of pages in the browser, 0 for any that is free.
+    pub console_port: u16,
+    /// The value of an order in yen above which a page asks for its quantity again.
+    pub confirm_above_jpy: u64,
 }
 
 /// What happens to orders and runs of strategies with real orders (specification 4, P81).

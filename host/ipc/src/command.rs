@@ -6,9 +6,11 @@ use serde_json::{Map, Value};
 
 use crate::{
     AdjustStrategyPosition, CancelAllOrders, CancelOrder, EvictLru, ForgetSecondPassword, GetBoard,
-    GetBuyingPower, GetOrderList, GetPositions, GetSession, GetStrategyPositions, GetVenueState,
-    Hello, LoadReplayData, ModifyOrder, RequestId, RequestVenueLogin, SetReplaySpeed,
-    SetSecondPassword, SettleOrder, StartEngine, StopEngine, SubmitOrder, Subscribe, Unsubscribe,
+    GetBuyingPower, GetDataCatalog, GetInstrument, GetOrderList, GetPositions, GetRuns, GetSession,
+    GetStrategies, GetStrategyParameters, GetStrategyPositions, GetVenueState, Hello,
+    LoadReplayData, ModifyOrder, OpenConsole, OpenReport, RequestId, RequestVenueLogin,
+    SetReplaySpeed, SetSecondPassword, SettleOrder, SignOut, StartEngine, StopEngine, SubmitOrder,
+    Subscribe, Unsubscribe,
 };
 
 /// A command. Those with a secret can be read but not written.
@@ -68,6 +70,22 @@ pub enum Command {
     GetPositions(GetPositions),
     /// Ends the engine.
     Shutdown(Shutdown),
+    /// Opens a page in the browser.
+    OpenConsole(OpenConsole),
+    /// Ends the session of a page.
+    SignOut(SignOut),
+    /// Asks which data there are.
+    GetDataCatalog(GetDataCatalog),
+    /// Asks which strategies there are.
+    GetStrategies(GetStrategies),
+    /// Asks for the parameters of a strategy.
+    GetStrategyParameters(GetStrategyParameters),
+    /// Asks for the trading units of an instrument.
+    GetInstrument(GetInstrument),
+    /// Asks which runs there are.
+    GetRuns(GetRuns),
+    /// Asks for the report of a run.
+    OpenReport(OpenReport),
 }
 
 /// Asks whether the engine is there; answered by a [`crate::Pong`].
@@ -149,6 +167,14 @@ command_fields! {
     GetBuyingPower: |command| Some(&command.request_id), |command| Some(command.venue.as_str());
     GetPositions: |command| Some(&command.request_id), |command| Some(command.venue.as_str());
     Shutdown: |command| Some(&command.request_id), |_| None;
+    OpenConsole: |command| Some(&command.request_id), |_| None;
+    SignOut: |command| Some(&command.request_id), |_| None;
+    GetDataCatalog: |command| Some(&command.request_id), |_| None;
+    GetStrategies: |command| Some(&command.request_id), |_| None;
+    GetStrategyParameters: |command| Some(&command.request_id), |_| None;
+    GetInstrument: |command| Some(&command.request_id), |command| Some(command.venue.as_str());
+    GetRuns: |command| Some(&command.request_id), |_| None;
+    OpenReport: |command| Some(&command.request_id), |_| None;
 }
 
 /// Characters of an order's id that are told where it is too long to be one.

@@ -4,15 +4,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BuyingPowerUpdated, CancelAllResult, Challenge, DepthSnapshot, EngineStarted, EngineStopped,
-    ExecutionMarker, KlineUpdate, OrderAccepted, OrderCanceled, OrderDiscrepancy, OrderExpired,
-    OrderFilled, OrderListUpdated, OrderPendingCancel, OrderPendingUpdate, OrderRejected,
-    OrderSettled, OrderSubmitted, OrderUpdated, PositionClosed, PositionOpened, PositionsUpdated,
-    ProgressKind, Ready, ReplayBuyingPower, ReplayDataLoaded, ReplaySpeedChanged, ReplayStopped,
-    SecondPasswordRequired, SecondPasswordSet, Session, SessionState, StrategyPositionAdjusted,
-    StrategyPositions, StrategySignal, SubmitOrderResult, Subscribed, SubscriptionEvicted, Text,
-    Trades, Unsubscribed, VenueCredentialsRefreshed, VenueError, VenueLoginCancelled,
-    VenueLoginStarted, VenueReady, VenueState,
+    BuyingPowerUpdated, CancelAllResult, Challenge, ConsoleOpened, DataCatalog, DepthSnapshot,
+    EngineStarted, EngineStopped, ExecutionMarker, Instrument, KlineUpdate, OrderAccepted,
+    OrderCanceled, OrderDiscrepancy, OrderExpired, OrderFilled, OrderListUpdated,
+    OrderPendingCancel, OrderPendingUpdate, OrderRejected, OrderSettled, OrderSubmitted,
+    OrderUpdated, PositionClosed, PositionOpened, PositionsUpdated, ProgressKind, Ready,
+    ReplayBuyingPower, ReplayDataLoaded, ReplaySpeedChanged, ReplayStopped, ReportOpened, Runs,
+    SecondPasswordRequired, SecondPasswordSet, Session, SessionState, Strategies,
+    StrategyParameters, StrategyPositionAdjusted, StrategyPositions, StrategySignal,
+    SubmitOrderResult, Subscribed, SubscriptionEvicted, Text, Trades, Unsubscribed,
+    VenueCredentialsRefreshed, VenueError, VenueLoginCancelled, VenueLoginStarted, VenueReady,
+    VenueState,
 };
 
 /// An event or an answer.
@@ -121,6 +123,20 @@ pub enum Event<'a> {
     VenueState(VenueState<'a>),
     /// A login at the web broker is done.
     VenueCredentialsRefreshed(VenueCredentialsRefreshed<'a>),
+    /// The address of a page.
+    ConsoleOpened(ConsoleOpened<'a>),
+    /// Stored data.
+    DataCatalog(DataCatalog<'a>),
+    /// Strategies that can be started.
+    Strategies(Strategies<'a>),
+    /// Parameters of a strategy.
+    StrategyParameters(StrategyParameters<'a>),
+    /// Trading units of an instrument.
+    Instrument(Instrument<'a>),
+    /// Runs whose folders are there.
+    Runs(Runs<'a>),
+    /// The address of a report.
+    ReportOpened(ReportOpened<'a>),
 }
 
 /// A client came or went.
@@ -209,6 +225,10 @@ pub struct Progress<'a> {
 
 /// The codes of [`Error`], [`EngineError`] and [`VenueError`] beside the specification's reason codes.
 pub mod error_code {
+    /// This page may not ask that.
+    pub const FORBIDDEN: &str = "forbidden";
+    /// The console's port is taken.
+    pub const CONSOLE_PORT_IN_USE: &str = "console_port_in_use";
     /// The id of the order is known with another content.
     pub const CONFLICT: &str = "conflict";
     /// The message breaks the schema.

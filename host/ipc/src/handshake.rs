@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{SessionState, Text};
+use crate::{ConsoleScope, SessionState, Text};
 
 /// Whether the engine trades or replays; decided when the process starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -59,6 +59,9 @@ pub struct Hello {
     /// `client:<server_nonce>:<client_nonce>:<mode>` with the token as key, as lowercase
     /// hexadecimal digits.
     pub proof: String,
+    /// The session of a page in the browser, whose key takes the token's place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
 }
 
 /// The answer to a [`Hello`] that is taken.
@@ -90,6 +93,12 @@ pub struct Ready<'a> {
     /// `server:<client_nonce>:<server_nonce>:<mode>` with the token as key, as lowercase
     /// hexadecimal digits.
     pub proof: Text<'a>,
+    /// What a page may do; of a page in the browser only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<ConsoleScope>,
+    /// The value of an order in yen above which a page asks for its quantity again; of a page only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirm_above_jpy: Option<u64>,
 }
 
 /// A component that knows a broker's names and codes.

@@ -11,6 +11,7 @@ mod audit;
 mod command;
 mod command_line;
 mod command_mapping;
+mod console;
 mod credentials_record;
 mod decimal;
 mod event;
@@ -40,6 +41,12 @@ pub use audit::{
 pub use command::{Command, CommandHead, Ping, Shutdown};
 pub use command_line::{CommandLine, CommandPosition, LoggedCommand};
 pub use command_mapping::OrderNames;
+pub use console::{
+    ConsoleOpened, ConsoleScope, DataCatalog, DataSpan, GetDataCatalog, GetInstrument, GetRuns,
+    GetStrategies, GetStrategyParameters, Instrument, NamedInstrument, OpenConsole, OpenReport,
+    ParameterKind, ReportOpened, RunRow, Runs, SignOut, Strategies, StrategyFile,
+    StrategyParameter, StrategyParameters, TickBand,
+};
 pub use credentials_record::CredentialsRecord;
 pub use decimal::{Decimal, ShareCount};
 pub use domain::{Discrepancy, Origin};
@@ -84,8 +91,8 @@ pub use strategy_orders::{
 };
 
 pub use venue::{
-    GetVenueState, RequestVenueLogin, VenueCredentialsRefreshed, VenueError, VenueLifecycle,
-    VenueLoginCancelled, VenueLoginStarted, VenueReady, VenueState,
+    GetVenueState, RequestVenueLogin, SecondPasswordState, VenueCredentialsRefreshed, VenueError,
+    VenueLifecycle, VenueLoginCancelled, VenueLoginStarted, VenueReady, VenueState,
 };
 
 /// A text of a message that goes out: borrowed from whoever tells it.

@@ -85,12 +85,25 @@ pub enum VenueLifecycle {
     AppDown,
 }
 
-/// Answers a [`GetVenueState`].
+/// Whether the engine holds the second password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SecondPasswordState {
+    /// It does not.
+    None,
+    /// It does.
+    Held,
+    /// Wrong ones have locked it.
+    Locked,
+}
+
+/// Answers a [`GetVenueState`]; also told to all when the second password's state changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct VenueState<'a> {
-    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
-    pub request_id: Text<'a>,
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9); none where no command asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<Text<'a>>,
     /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: Text<'a>,
     /// Its state.
@@ -104,7 +117,10 @@ pub struct VenueState<'a> {
     pub since_ms: u64,
     /// Whether the engine holds the second password; of `web_broker` only (specification 4, P122).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub second_password_held: Option<bool>,
+    pub second_password: Option<SecondPasswordState>,
+    /// Until when the second password is locked, in milliseconds UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locked_until_ms: Option<u64>,
 }
 
 /// A login at the web broker is done. It tells what changed and never an address.

@@ -249,6 +249,11 @@ impl InstrumentTable {
         atomic_file::write(&path, &bytes).map_err(failed)
     }
 
+    /// All rows, by code and date.
+    pub fn all(&self) -> impl Iterator<Item = &InstrumentRow> {
+        self.entries.iter().map(|entry| &entry.row)
+    }
+
     /// The row of an issue on a date.
     #[must_use]
     pub fn row(&self, code: VendorCode, date: JstDate) -> Option<&InstrumentRow> {

@@ -40,7 +40,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::order_mapping::{BrokerRequest, OrderMapping};
-use domain::{Rejection, Secret};
+use domain::{OrderStatus, Rejection, Secret};
 use venues::ReportedOnce;
 use venues::web_broker::Called;
 
@@ -51,7 +51,7 @@ use crate::command::{DeskCommand, NamedOrder};
 use crate::event::DeskEvent;
 use crate::instruments::InstrumentTable;
 use crate::limits::{DETAILS_TIME, ORDERS_RESTORED_MAX};
-use crate::password::{PasswordRules, SecondPassword};
+use crate::password::{PasswordRules, PasswordStage, SecondPassword};
 use crate::phase::OrderPhase;
 use crate::session::Session;
 pub use crate::session::{LoginDone, LoginFailed, SessionState};
@@ -119,6 +119,8 @@ pub struct Desk {
     illegal: Illegal,
     session: Session,
     password: SecondPassword,
+    /// Where clients know that it stands.
+    told_password: PasswordStage,
     queue: JobQueue,
     cancels: CancelsOfMany,
     reconciliation: Reconciliation,
@@ -151,8 +153,12 @@ impl Desk {
         }
         for entry in restored.entries.into_iter().skip(too_many) {
             let place = book.instruments().place(&entry.instrument_id);
-            if let Some(place) = place {
-                book.add(DeskOrder::restored(entry, place, now.mono));
+            let Some(place) = place else { continue };
+            let is_refused = entry.ended == Some(OrderStatus::Rejected);
+            if let Some(key) = book.add(DeskOrder::restored(entry, place, now.mono))
+                && is_refused
+            {
+                book.free_id(key);
             }
         }
         let mut presumed_rejected = PresumedRejected::default();
@@ -170,6 +176,7 @@ impl Desk {
             illegal: Illegal::default(),
             session: Session::default(),
             password: SecondPassword::new(rules.password),
+            told_password: PasswordStage::None,
             queue: JobQueue::default(),
             cancels: CancelsOfMany::default(),
             reconciliation: Reconciliation {
@@ -208,7 +215,7 @@ impl Desk {
             DeskCommand::SetSecondPassword(value) => self.set_second_password(context, value, now),
             DeskCommand::ForgetSecondPassword => self.forget_second_password(now),
             DeskCommand::Login(request_id) => self.login(request_id, now),
-            DeskCommand::VenueState => self.venue_state(context),
+            DeskCommand::VenueState => self.venue_state(context, now),
             DeskCommand::TakeOver(id) => self.take_over(context, id, now),
             DeskCommand::StrategyRuns(id) => self.strategy_runs(id, now),
             DeskCommand::CancelOwn(id) => self.cancel_own(context, id, now),
@@ -311,6 +318,7 @@ impl Desk {
             self.put_off_resync_once(now);
         }
         self.tick_resync(now);
+        self.tell_password(now);
         self.work(now);
     }
 

@@ -8,6 +8,8 @@ use domain::{
 };
 use venues::web_broker::account::{Holding, MarginPosition};
 
+use crate::password::PasswordStage;
+
 /// An event of the desk.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DeskEvent {
@@ -69,6 +71,13 @@ pub enum StrategyEvent {
     SecondPasswordNeeded {
         /// The strategy.
         strategy_id: ShortText,
+    },
+    /// The broker does not tell how an order of an earlier day ended, so what the strategy holds is not known.
+    EndUnknown {
+        /// The strategy.
+        strategy_id: ShortText,
+        /// The order in words.
+        order: String,
     },
     /// A fill of the strategy that runs cannot be written to the log (specification 4, P128). It is reported to
     /// clients, and written before the next start.
@@ -464,8 +473,8 @@ impl SessionFault {
 /// The state of a venue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VenueStanding {
-    /// The command's id.
-    pub request_id: String,
+    /// The command's id; none where it is told because it has changed.
+    pub request_id: Option<String>,
     /// How far the login is.
     pub stage: VenueStage,
     /// Whether its stream is up; `None` if it has none now.
@@ -474,8 +483,10 @@ pub struct VenueStanding {
     pub fault: Option<SessionFault>,
     /// Since when, in milliseconds UTC.
     pub since_ms: u64,
-    /// Whether the desk holds the second password (specification 4, P122).
-    pub password_is_held: bool,
+    /// Where the second password stands (specification 4, P122).
+    pub password: PasswordStage,
+    /// Until when it is locked, in milliseconds UTC.
+    pub locked_until_ms: Option<u64>,
 }
 
 /// How far the login at a venue is.

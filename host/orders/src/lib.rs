@@ -35,7 +35,7 @@ pub use command::{
 pub use desk::{Desk, DeskRules, LoginDone, LoginFailed, Now, Out, Recipient, RequestContext};
 pub use event::DeskEvent;
 pub use instruments::InstrumentTable;
-pub use password::PasswordRules;
+pub use password::{PasswordRules, PasswordStage};
 pub use phase::OrderPhase;
 pub use service::{FindCredentials, Service, ServiceError, Setup};
 pub use venues::Busy;

@@ -39,6 +39,18 @@ pub struct HeldPassword {
     pub number: u64,
 }
 
+/// Where the second password stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PasswordStage {
+    /// None is held.
+    #[default]
+    None,
+    /// One is held.
+    Held,
+    /// Wrong ones have locked it, until this monotonic time.
+    Locked(Duration),
+}
+
 /// State of the second password.
 #[derive(Debug)]
 pub struct SecondPassword {
@@ -118,6 +130,16 @@ impl SecondPassword {
     #[must_use]
     pub const fn is_held(&self) -> bool {
         self.held.is_some()
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub fn stage(&self, now: Duration) -> PasswordStage {
+        match self.locked_until.filter(|until| now < *until) {
+            Some(until) => PasswordStage::Locked(until),
+            None if self.is_held() => PasswordStage::Held,
+            None => PasswordStage::None,
+        }
     }
 
     /// Discards it if no command has used it for too long; returns whether it did.

@@ -1,7 +1,8 @@
 //! The rows of a run's tables.
 
 use domain::{
-    Fill, InstrumentIx, Money, OrderCommand, OrderEvent, OrderSide, Origin, Price, Quantity, ShortText, TsNanos,
+    Fill, InstrumentIx, Money, OrderCommand, OrderEvent, OrderSide, Origin, Price, Quantity,
+    ShortText, TsNanos,
 };
 
 /// One fill.

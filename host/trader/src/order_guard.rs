@@ -2,14 +2,15 @@
 //! refused order is told as rejected and the run goes on. A cancel is never refused.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use domain::account::{PortfolioView, Position, WorkingOrder};
 use domain::execution::ExecutionClient;
 use domain::order::OrderTrigger;
 use domain::tags::{CashMargin, OrderTags};
 use domain::{
-    JstDate, Money, OrderCommand, OrderRequest, OrderSide, Price, Quantity, ReasonCode, Rejection, TsNanos,
+    JstDate, Money, OrderCommand, OrderRequest, OrderSide, Price, Quantity, ReasonCode, Rejection,
+    TsNanos,
 };
 
 use serde::{Deserialize, Serialize};
@@ -49,8 +50,8 @@ pub struct OrderGuard {
     sent: VecDeque<TsNanos>,
     /// What was gained and lost before the present day.
     realised_before: Money,
-    /// The present day by [`Self::clock`].
-    day: Option<JstDate>,
+    /// The same for each day that [`Self::clock`] has shown: a clock that goes back finds its day's loss again.
+    days: BTreeMap<JstDate, Money>,
     /// What is held and works; every order needs the memory again.
     view: PortfolioView,
 }
@@ -96,7 +97,7 @@ impl OrderGuard {
             limits,
             sent: VecDeque::new(),
             realised_before: Money::ZERO,
-            day: None,
+            days: BTreeMap::new(),
             view: PortfolioView::default(),
         }
     }
@@ -111,10 +112,13 @@ impl OrderGuard {
 
     /// Begins a day if the clock has one. Called before each fill is booked, so that the fill counts for its day.
     pub fn look_at_clock(&mut self, execution: &impl ExecutionClient) {
-        let today = self.clock.map(|clock| clock().jst_date());
-        if today != self.day {
-            self.day = today;
-            self.forget_loss(execution);
+        let Some(today) = self.clock.map(|clock| clock().jst_date()) else { return };
+        match self.days.get(&today) {
+            Some(before) => self.realised_before = *before,
+            None => {
+                self.forget_loss(execution);
+                self.days.insert(today, self.realised_before);
+            }
         }
     }
 
@@ -126,6 +130,9 @@ impl OrderGuard {
     /// Counts what the strategy gained or lost on the present day before its session began (specification 4, P96).
     pub fn add_realised(&mut self, realised: Money) {
         self.realised_before -= realised;
+        if let Some(clock) = self.clock {
+            self.days.insert(clock().jst_date(), self.realised_before);
+        }
     }
 
     /// Checks a command of the strategy. A new order that passes counts as sent. A command that cannot have an
@@ -142,6 +149,8 @@ impl OrderGuard {
         }
         let now = self.clock.map_or(now, |clock| clock());
         self.look_at_clock(execution);
+        // A clock that has gone back would keep them for too long.
+        self.sent.iter_mut().for_each(|sent| *sent = (*sent).min(now));
         let is_over = |sent: &mut TsNanos| sent.plus_nanos(RATE_NANOS) <= now;
         while self.sent.pop_front_if(is_over).is_some() {}
         execution.view_portfolio(&mut self.view, true);
@@ -411,7 +420,8 @@ mod tests {
     #[test]
     fn p114_only_shares_bought_with_cash_are_sold_for_cash() {
         let mut guard = OrderGuard::new(OrderLimits::default());
-        for (quantity, cash_shares, passes) in [(200, 100, false), (0, 200, true), (-100, 0, false)] {
+        for (quantity, cash_shares, passes) in [(200, 100, false), (0, 200, true), (-100, 0, false)]
+        {
             let account = Still { quantity, cash_shares: Some(cash_shares), ..Still::default() };
             let text = why(&mut guard, &account, &order(OrderSide::Sell, 200, &[]));
             assert_eq!(text.is_empty(), passes, "{quantity} {cash_shares}: {text}");
@@ -443,6 +453,11 @@ mod tests {
         assert_eq!(why(&mut guard, &account, &buy), "");
         account.realised = Money::from_yen(-2_000);
         guard.begin_day(&account);
+        assert!(why(&mut guard, &account, &buy).starts_with("MAX_DAILY_LOSS_JPY: "));
+        // A clock that jumps a day ahead and back forgets nothing.
+        NOW.set(NOW.get() + 86_400_000_000_000);
+        assert_eq!(why(&mut guard, &account, &buy), "");
+        NOW.set(NOW.get() - 86_400_000_000_000);
         assert!(why(&mut guard, &account, &buy).starts_with("MAX_DAILY_LOSS_JPY: "));
     }
 }

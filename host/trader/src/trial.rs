@@ -10,7 +10,7 @@ use domain::clock::Stopwatch;
 use domain::fault::Fault;
 use domain::market::{Trade, Window};
 use domain::strategy::StrategyRuntime;
-use domain::{Instrument, InstrumentIx, Price, Quantity, TsNanos};
+use domain::{Instrument, InstrumentIx, Price, Quantity, TickTable, TsNanos};
 use sandbox::{Limits, SandboxError, StrategyInstance, StrategyModule};
 
 /// Trades of a measurement, and how many of them pass between two looks at the clock.
@@ -62,6 +62,14 @@ pub fn trial(
     let defaults = reported_parameters(module, limits, "{}", instruments)?;
     let cost = init.and_then(|()| measure(&mut instance));
     Ok(Trial { init_fuel, parameters, defaults, cost })
+}
+
+/// The instrument of a trial: 7203 in lots of 100, with steps of 1 yen.
+#[must_use]
+pub fn instrument() -> Instrument {
+    #[expect(clippy::expect_used, reason = "the id is one")]
+    let id = "7203.TSE".parse().expect("an instrument");
+    Instrument { id, lot: Quantity::new(100), ticks: TickTable::Fixed(Price::from_yen(1)) }
 }
 
 /// The parameters that a strategy reports with a configuration; `None` if it does not start with it.

@@ -14,7 +14,7 @@ pub const LAYERS: [&[&str]; 9] = [
     &["engine"],
     &["live", "sim", "sweep", "update"],
     &["orders", "replay", "ranking"],
-    &["venues", "trader"],
+    &["venues", "trader", "web-console"],
     &["results", "pricestore"],
     &["exchange", "ipc", "marketdata", "sandbox"],
     &["atomic-file", "http-client", "keys"],

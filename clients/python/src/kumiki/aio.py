@@ -155,7 +155,7 @@ class LiveSession(Session):
         if not config.get("paper"):
             # Without it each order of the strategy would be rejected (P122).
             state = VenueState.of(await self._ask("GetVenueState", venue=_WEB_BROKER))
-            if state.second_password_held is False:
+            if state.second_password == "none":
                 text = "run: the second password is needed; call set_second_password(), then make the same call again"
                 raise SecondPasswordRequiredError(text)
         return config

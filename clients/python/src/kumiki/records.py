@@ -230,8 +230,10 @@ class VenueState(Record):
     code: str | None
     #: Since when.
     since_ns: int
-    #: Whether the engine holds the second password; None of other venues than web_broker.
-    second_password_held: bool | None
+    #: Whether the engine holds the second password: none, held or locked; None of other venues than web_broker.
+    second_password: str | None
+    #: Until when it is locked; None while it is not.
+    locked_until_ns: int | None
 
 
 @dataclass(frozen=True)

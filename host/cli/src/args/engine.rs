@@ -85,6 +85,12 @@ pub(crate) struct EngineArgs {
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
 
+    /// Port of pages in the browser, 0 for any; default: 19875.
+    ///
+    /// It is used from the first page on, see `kumiki help console`. Environment: KUMIKI_CONSOLE_PORT.
+    #[arg(long, value_name = "PORT", help_heading = "Access")]
+    pub(crate) console_port: Option<u16>,
+
     /// Folder of engine-session.json.
     ///
     /// Default: where the system keeps settings. Environment: KUMIKI_CONFIG_DIR.

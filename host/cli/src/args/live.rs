@@ -5,6 +5,7 @@ use clap::Subcommand;
 use super::engine::{ENGINE_HELP, EngineArgs};
 use super::key::{KEY_HELP, KeyCommand};
 use super::live_run::{LIVE_HELP, LiveRunCommand};
+use super::open_console::{CONSOLE_HELP, ConsoleArgs};
 use super::order::{ORDER_HELP, OrderCommand};
 use super::sim::SimCommand;
 use super::watch::{WATCH_HELP, WatchArgs};
@@ -25,6 +26,9 @@ pub(crate) enum LiveCommand {
     /// They come from the local broker's gateway.
     #[command(after_long_help = WATCH_HELP)]
     Watch(WatchArgs),
+    /// Open the engine's page in the browser.
+    #[command(after_long_help = CONSOLE_HELP)]
+    Console(Box<ConsoleArgs>),
     /// Simulate a broker on this machine, for tests.
     #[command(subcommand)]
     Sim(SimCommand),

@@ -215,6 +215,12 @@ pub(crate) struct EngineToStartArgs {
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
 
+    /// Port of pages in the browser, 0 for any; default: 19875.
+    ///
+    /// Environment: KUMIKI_CONSOLE_PORT.
+    #[arg(long, value_name = "PORT")]
+    pub(crate) console_port: Option<u16>,
+
     /// Folder of runs and compiled strategies.
     ///
     /// Default: where the system keeps caches. Environment: KUMIKI_CACHE.
@@ -251,6 +257,7 @@ impl EngineToStartArgs {
     pub(crate) fn given(&self) -> Vec<&'static str> {
         let flags = [
             ("--port", self.port.is_some()),
+            ("--console-port", self.console_port.is_some()),
             ("--cache-dir", self.cache_dir.is_some()),
             ("--data", self.data.is_some()),
             ("--local-broker", !self.local_broker.is_empty()),

@@ -88,9 +88,9 @@ Examples:
   kumiki order settle 3f2a-O-7 --strategy --not-at-broker
       an order of a strategy, by the id that `kumiki live run` printed";
 
-/// Which engine, and the form of its answers.
+/// Which engine.
 #[derive(Debug, Args)]
-pub(crate) struct AttachArgs {
+pub(crate) struct EngineFolderArgs {
     /// File of the engine's settings.
     #[arg(long, value_name = "FILE", help_heading = "Engine")]
     pub(crate) config: Option<PathBuf>,
@@ -100,6 +100,13 @@ pub(crate) struct AttachArgs {
     /// Default: where the system keeps settings. Environment: KUMIKI_CONFIG_DIR.
     #[arg(long, value_name = "DIR", help_heading = "Engine")]
     pub(crate) config_dir: Option<PathBuf>,
+}
+
+/// Which engine, and the form of its answers.
+#[derive(Debug, Args)]
+pub(crate) struct AttachArgs {
+    #[command(flatten)]
+    pub(crate) engine: EngineFolderArgs,
 
     /// Form of answers.
     ///

@@ -15,13 +15,13 @@ use engine::client::{Client, ClientError};
 use engine::session_file::is_taken;
 use ipc::EngineMode;
 
-use crate::args::{AttachArgs, EngineToStartArgs};
+use crate::args::{EngineFolderArgs, EngineToStartArgs};
 use crate::configuration::Configuration;
 use crate::interrupt::Interrupt;
 use crate::{order, paths};
 
 /// Where an engine that a command started writes its log, in the cache folder.
-pub(super) const LOG_FILE: &str = "engine.log";
+pub(crate) const LOG_FILE: &str = "engine.log";
 /// How long an engine may take until clients can connect, whoever starts it: it compiles dialects.
 const START_TIME: Duration = Duration::from_secs(120);
 /// Between two looks at an engine that starts.
@@ -31,15 +31,15 @@ const SHOWN: u64 = 2_000;
 
 /// Folders of an engine, as flags, environment and file say.
 #[derive(Debug, Clone)]
-pub(super) struct Folders {
+pub(crate) struct Folders {
     /// Where its session file is.
-    pub(super) config: PathBuf,
+    pub(crate) config: PathBuf,
     /// Where its runs are; none where the system names no place for caches.
-    pub(super) cache: Option<PathBuf>,
+    pub(crate) cache: Option<PathBuf>,
 }
 
 impl Folders {
-    pub(super) fn of(attach: &AttachArgs, cache: Option<&Path>) -> Result<Self> {
+    pub(crate) fn of(attach: &EngineFolderArgs, cache: Option<&Path>) -> Result<Self> {
         let file = Configuration::read(attach.config.as_deref())?;
         let config = order::config_folder(attach, &file)?;
         let cache = cache.map(Path::to_owned).or(file.cache_dir).or_else(paths::system_cache);
@@ -47,7 +47,7 @@ impl Folders {
     }
 
     /// The folder of a run, where it is there: an engine may keep its runs elsewhere.
-    pub(super) fn of_run(&self, run_id: &str) -> Option<PathBuf> {
+    pub(crate) fn of_run(&self, run_id: &str) -> Option<PathBuf> {
         let folder = self.cache.as_ref()?.join("runs").join(run_id);
         folder.is_dir().then_some(folder)
     }
@@ -55,13 +55,13 @@ impl Folders {
 
 /// An engine that this command has started.
 #[derive(Debug)]
-pub(super) struct StartedEngine {
+pub(crate) struct StartedEngine {
     /// Its log.
-    pub(super) log: PathBuf,
+    pub(crate) log: PathBuf,
 }
 
 /// The engine that runs with the config folder, whether it trades or replays.
-pub(super) fn any(folders: &Folders) -> Result<Client> {
+pub(crate) fn any(folders: &Folders) -> Result<Client> {
     match Client::attach(&folders.config, EngineMode::Live) {
         Err(ClientError::Refused { code, .. }) if code == ipc::error_code::MODE_MISMATCH => {
             Ok(Client::attach(&folders.config, EngineMode::Replay)?)
@@ -72,16 +72,16 @@ pub(super) fn any(folders: &Folders) -> Result<Client> {
 
 /// The engine that runs with the config folder; where none runs, a new one. One that starts is waited for. None: the
 /// user does not wait for it.
-pub(super) fn or_start(
+pub(crate) fn or_start(
     folders: &Folders,
-    attach: &AttachArgs,
-    engine: &EngineToStartArgs,
+    attach: &EngineFolderArgs,
+    (engine, mode): (&EngineToStartArgs, EngineMode),
     interrupt: &Interrupt,
 ) -> Result<Option<(Client, Option<StartedEngine>)>> {
-    let client = match running(folders, START_TIME, interrupt)? {
+    let client = match running(folders, mode, START_TIME, interrupt)? {
         Running::Yes(client) => client,
         Running::No => {
-            return start(folders, attach, engine, interrupt);
+            return start(folders, attach, (engine, mode), interrupt);
         }
         Running::NotAwaited => return Ok(None),
     };
@@ -105,19 +105,28 @@ enum Running {
 }
 
 /// Looks for an engine. One that has the config folder and takes no clients yet is waited for, so long.
-fn running(folders: &Folders, wait: Duration, interrupt: &Interrupt) -> Result<Running> {
+fn running(
+    folders: &Folders,
+    mode: EngineMode,
+    wait: Duration,
+    interrupt: &Interrupt,
+) -> Result<Running> {
     let folder = folders.config.display();
     let mut since: Option<Stopwatch> = None;
     loop {
         // Looked at first: an engine that starts in between is found, or waited for in the next turn.
         let is_taken = is_taken(&folders.config);
-        match Client::attach(&folders.config, EngineMode::Live) {
+        match Client::attach(&folders.config, mode) {
             Ok(client) => return Ok(Running::Yes(Box::new(client))),
             Err(error) if is_absent(&error) && !is_taken => return Ok(Running::No),
             Err(error) if is_absent(&error) => {}
             Err(ClientError::Refused { code, .. }) if code == ipc::error_code::MODE_MISMATCH => {
+                let (wanted, what) = match mode {
+                    EngineMode::Live => ("live", "replays past data"),
+                    EngineMode::Replay => ("replay", "trades"),
+                };
                 bail!(
-                    "kumiki live run needs an engine with --mode live; the one of {folder} replays past data"
+                    "the command needs an engine with --mode {wanted}; the one of {folder} {what}"
                 )
             }
             Err(error) => return Err(error.into()),
@@ -150,9 +159,14 @@ const fn is_absent(error: &ClientError) -> bool {
 }
 
 /// The words of the command that starts an engine.
-fn words(folders: &Folders, attach: &AttachArgs, engine: &EngineToStartArgs) -> Vec<OsString> {
+fn words(
+    folders: &Folders,
+    attach: &EngineFolderArgs,
+    engine: &EngineToStartArgs,
+    mode: EngineMode,
+) -> Vec<OsString> {
     let mut words: Vec<OsString> =
-        ["serve", "--mode", "live", "--standalone", "--detached"].map(OsString::from).into();
+        ["serve", "--mode", mode.as_str(), "--standalone", "--detached"].map(OsString::from).into();
     let mut add = |flag: &str, value: &OsStr| words.extend([flag.into(), value.to_owned()]);
     let paths = [
         ("--config", &attach.config),
@@ -165,8 +179,10 @@ fn words(folders: &Folders, attach: &AttachArgs, engine: &EngineToStartArgs) -> 
             add(flag, path.as_os_str());
         }
     }
-    if let Some(port) = engine.port {
-        add("--port", port.to_string().as_ref());
+    for (flag, port) in [("--port", engine.port), ("--console-port", engine.console_port)] {
+        if let Some(port) = port {
+            add(flag, port.to_string().as_ref());
+        }
     }
     for setting in &engine.local_broker {
         add("--local-broker", setting.as_ref());
@@ -182,8 +198,8 @@ fn words(folders: &Folders, attach: &AttachArgs, engine: &EngineToStartArgs) -> 
 
 fn start(
     folders: &Folders,
-    attach: &AttachArgs,
-    engine: &EngineToStartArgs,
+    attach: &EngineFolderArgs,
+    (engine, mode): (&EngineToStartArgs, EngineMode),
     interrupt: &Interrupt,
 ) -> Result<Option<(Client, Option<StartedEngine>)>> {
     let cache = folders.cache.as_ref();
@@ -197,7 +213,7 @@ fn start(
     let err = out.try_clone().with_context(cannot)?;
     let program = env::current_exe().context("cannot find out where this program is")?;
     let mut command = Command::new(program);
-    command.args(words(folders, attach, engine));
+    command.args(words(folders, attach, engine, mode));
     command.stdin(Stdio::null()).stdout(out).stderr(err);
     #[cfg(windows)]
     {
@@ -209,7 +225,7 @@ fn start(
     }
     eprintln!("no engine runs; one is started, and its log is {}", log.display());
     let mut child = command.spawn().context("cannot start the engine")?;
-    let connected = connected(folders, &mut child, interrupt)
+    let connected = connected(folders, mode, &mut child, interrupt)
         .map_err(|error| error.context(format!("the engine did not start{}", last(&log, begin))))?;
     Ok(connected.map(|(client, is_ours)| (client, is_ours.then_some(StartedEngine { log }))))
 }
@@ -218,6 +234,7 @@ fn start(
 /// None where the user does not wait for it.
 fn connected(
     folders: &Folders,
+    mode: EngineMode,
     child: &mut Child,
     interrupt: &Interrupt,
 ) -> Result<Option<(Client, bool)>> {
@@ -226,7 +243,7 @@ fn connected(
     while watch.elapsed() < START_TIME {
         if let Some(status) = child.try_wait().context("cannot see whether it runs")? {
             if status.code() == Some(other.into()) {
-                match running(folders, START_TIME, interrupt)? {
+                match running(folders, mode, START_TIME, interrupt)? {
                     Running::Yes(client) => return Ok(Some((*client, false))),
                     Running::NotAwaited => return Ok(None),
                     Running::No => {}
@@ -239,7 +256,7 @@ fn connected(
             let _ = child.kill();
             return Ok(None);
         }
-        match Client::attach(&folders.config, EngineMode::Live) {
+        match Client::attach(&folders.config, mode) {
             Ok(client) => return Ok(Some((client, true))),
             Err(error) if is_absent(&error) => clock::sleep(STEP),
             Err(error) => return Err(error.into()),
@@ -286,17 +303,18 @@ mod tests {
 
     #[test]
     fn an_engine_is_started_with_the_settings_of_the_run() {
-        let args =
-            run("--config k.toml --config-dir c --cache-dir d --data e --port 0 --dev-login \
+        let args = run(
+            "--config k.toml --config-dir c --cache-dir d --data e --port 0 --console-port 0 --dev-login \
                         --local-broker record=true --local-broker login_at_start=true \
-                 --web-broker order_phase=O3");
+                 --web-broker order_phase=O3",
+        );
         let folders = Folders { config: "c".into(), cache: Some("d".into()) };
-        let words = words(&folders, &args.attach, &args.engine);
+        let words = words(&folders, &args.attach.engine, &args.engine, EngineMode::Live);
         let told: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
         assert_eq!(
             told.join(" "),
             "serve --mode live --standalone --detached --config k.toml --config-dir c --cache-dir d \
-             --data e --port 0 --local-broker record=true --local-broker login_at_start=true \
+             --data e --port 0 --console-port 0 --local-broker record=true --local-broker login_at_start=true \
              --web-broker order_phase=O3 --dev-login"
         );
         let line = std::iter::once("kumiki".into()).chain(words);
@@ -305,7 +323,15 @@ mod tests {
         assert!(serve.detached && serve.standalone && serve.dev_login, "{serve:?}");
         assert_eq!(
             args.engine.given(),
-            ["--port", "--cache-dir", "--data", "--local-broker", "--web-broker", "--dev-login"]
+            [
+                "--port",
+                "--console-port",
+                "--cache-dir",
+                "--data",
+                "--local-broker",
+                "--web-broker",
+                "--dev-login"
+            ]
         );
         assert!(run("").engine.given().is_empty());
     }
@@ -341,7 +367,7 @@ mod tests {
         ended.wait().unwrap();
         let folders = Folders { config: folder.clone(), cache: None };
         let interrupt = Interrupt::never();
-        let error = connected(&folders, &mut ended, &interrupt).unwrap_err();
+        let error = connected(&folders, EngineMode::Live, &mut ended, &interrupt).unwrap_err();
         assert!(error.to_string().starts_with("it ended with"), "{error}");
         assert_eq!(folders.of_run("r"), None);
         fs::remove_dir_all(folder).unwrap();
@@ -352,7 +378,7 @@ mod tests {
         let folder = env::temp_dir().join(format!("kumiki-live-taken-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let folders = Folders { config: folder.clone(), cache: None };
-        let look = || running(&folders, Duration::ZERO, &Interrupt::never());
+        let look = || running(&folders, EngineMode::Live, Duration::ZERO, &Interrupt::never());
         assert!(matches!(look().unwrap(), Running::No));
         // As an engine has it from its start on.
         let lock = File::create(folder.join("engine.lock")).unwrap();

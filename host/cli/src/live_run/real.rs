@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use engine::client::{Client, Received};
-use ipc::{EngineStartConfig, Event, StrategyPosition, error_code};
+use ipc::{EngineStartConfig, Event, SecondPasswordState, StrategyPosition, error_code};
 
 use super::{PAPER_MAX_QTY, VENUE, Wanted, holdings, twice};
 use crate::args::LiveRunArgs;
@@ -139,7 +139,7 @@ pub(super) fn is_meant(strategy_id: &str) -> Result<bool> {
 /// Asks for the second password where the engine holds none and somebody sits at a terminal. None: the run may start.
 pub(super) fn give_password(desk: &mut Desk) -> Result<Option<Answer>> {
     let Some(state) = desk.venue_state(&mut Nobody)? else { return Ok(Some(Answer::Interrupted)) };
-    if state.second_password_held != Some(false) {
+    if state.second_password == Some(SecondPasswordState::Held) {
         return Ok(None);
     }
     if stdin().is_terminal() && stderr().is_terminal() {

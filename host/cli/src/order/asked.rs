@@ -309,7 +309,7 @@ impl Desk {
             }
             let Some(received) = self.client.next(LOOK)? else { continue };
             match &received.event {
-                Event::VenueState(state) if state.request_id == id => {
+                Event::VenueState(state) if state.request_id.as_deref() == Some(&*id) => {
                     return Ok(Some(state.clone()));
                 }
                 Event::Error(error) if request_id_is(&received, &id) => {

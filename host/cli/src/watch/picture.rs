@@ -214,13 +214,14 @@ mod tests {
 
     fn state_of(venue: &'static str) -> Told<'static> {
         Told::VenueState(ipc::VenueState {
-            request_id: "id".into(),
+            request_id: Some("id".into()),
             venue: venue.into(),
             state: ipc::VenueLifecycle::Ready,
             push: None,
             code: None,
             since_ms: 1,
-            second_password_held: None,
+            second_password: None,
+            locked_until_ms: None,
         })
     }
 

@@ -206,7 +206,7 @@ pub(super) mod tests {
 
         fn client(&self) -> (ClientId, Arc<Outbox>) {
             let outbox = Arc::new(Outbox::default());
-            (self.shared.lock().hub.join(Arc::clone(&outbox)), outbox)
+            (self.shared.lock().hub.join(Arc::clone(&outbox), None), outbox)
         }
 
         fn event(&self, to: Recipient, event: &VenueEvent) {

@@ -28,6 +28,7 @@ use crate::startup::{EngineConfig, StartError};
 use local_broker::Gateway;
 use real::StrategyOrders;
 use strategy::StrategyFeed;
+use venues::web_broker::Masters;
 use web_broker::OrderDesk;
 
 pub use local_broker::LocalBroker;
@@ -81,6 +82,11 @@ impl Venues {
         let web_broker = self.web_broker.get().map(Venue::WebBroker);
         let local_broker = self.local_broker.get().map(Venue::LocalBroker);
         web_broker.into_iter().chain(local_broker)
+    }
+
+    /// The web broker's lists of issues and price steps, once it has sent them.
+    pub(crate) fn masters(&self) -> Option<Arc<Masters>> {
+        self.web_broker.get()?.masters()
     }
 
     /// What each of them can do.
@@ -305,6 +311,8 @@ pub(super) mod tests {
             live_engine: true,
             strategy_rules: StrategyRules::default(),
             notify_command: Vec::new(),
+            console_port: 0,
+            confirm_above_jpy: 0,
         };
         Arc::new(Shared::new(config, Notifier::default(), CancellationToken::new()))
     }
@@ -344,7 +352,7 @@ pub(super) mod tests {
         let gateway = Gateway::of_mapping(&shared, config, mapping, None).unwrap();
         assert!(shared.live.local_broker.set(gateway).is_ok());
         let outbox = Arc::new(Outbox::default());
-        let client = shared.lock().hub.join(Arc::clone(&outbox));
+        let client = shared.lock().hub.join(Arc::clone(&outbox), None);
         (shared, client, outbox, cache)
     }
 

@@ -201,6 +201,9 @@ impl Shared {
                 );
                 halt(strategy_id, text);
             }
+            StrategyEvent::EndUnknown { strategy_id, order } => {
+                halt(strategy_id, format!("ORDER_END_UNKNOWN: {order}"));
+            }
             StrategyEvent::Mismatch(shortfall) => {
                 let Some(strategy_id) = self.live.orders.running() else { return };
                 let text = mismatch(&strategy_id, std::slice::from_ref(shortfall));
@@ -357,10 +360,14 @@ fn mismatch(strategy_id: &str, shortfalls: &[Shortfall]) -> String {
         format!("{instrument_id}: the strategy holds {strategy} shares{all}, the account {account}")
     });
     let each: Vec<String> = each.collect();
-    format!(
-        "{}; if shares were sold by hand, split or moved, correct it with `kumiki live adjust {strategy_id}`",
-        each.join("; ")
-    )
+    // Another strategy may have the number that is wrong.
+    let whose = match shortfalls.iter().any(|one| one.together != one.strategy) {
+        true => {
+            "one of the strategies of `kumiki live positions` by `kumiki live adjust`".to_owned()
+        }
+        false => format!("it with `kumiki live adjust {strategy_id}`"),
+    };
+    format!("{}; if shares were sold by hand, split or moved, correct {whose}", each.join("; "))
 }
 
 /// Orders for people: ids, numbers and what is left of them.
@@ -497,6 +504,14 @@ impl super::Venues {
             VenueRequest { client: STRATEGY, request_id: request_id.to_owned() },
             command,
         )
+    }
+
+    /// The engine ends: a run that waits for the ends of its orders hears which of them are left now.
+    pub(crate) fn ask_what_is_left(&self) {
+        let Some(strategy_id) = self.orders.running() else { return };
+        for request_id in [STOP, ASK] {
+            let _ = self.ask_desk(request_id, DeskCommand::OwnOrders(strategy_id.clone()));
+        }
     }
 
     /// The desk has ended with the engine: nobody waits for its answers any more.

@@ -122,7 +122,7 @@ mod tests {
         let join = || {
             let outbox = Arc::new(Outbox::default());
             let welcome = |_| Event::ClientConnected(ClientConnected { count: 0 });
-            shared.join(&outbox, welcome).unwrap();
+            shared.join(&outbox, None, welcome).unwrap();
             outbox
         };
         let before = join();
@@ -159,7 +159,7 @@ mod tests {
         let join = || {
             let outbox = Arc::new(Outbox::default());
             let welcome = |_| Event::ClientConnected(ClientConnected { count: 0 });
-            shared.join(&outbox, welcome).unwrap();
+            shared.join(&outbox, None, welcome).unwrap();
             outbox
         };
         let before = join();
@@ -193,7 +193,7 @@ mod tests {
         let join = || {
             let outbox = Arc::new(Outbox::default());
             let welcome = |_| Event::ClientConnected(ClientConnected { count: 0 });
-            shared.join(&outbox, welcome).unwrap();
+            shared.join(&outbox, None, welcome).unwrap();
             outbox
         };
         let before = join();

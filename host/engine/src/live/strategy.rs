@@ -352,7 +352,11 @@ impl Shared {
         let clock = EngineClock::start(sender);
         let mut sink = ClientSink::new(self);
         // Also where this thread panics.
-        let mut end = is_real.then(|| OrdersEnd { shared: self, strategy_id: &strategy_id, has_failed: true });
+        let mut end = is_real.then(|| OrdersEnd {
+            shared: self,
+            strategy_id: &strategy_id,
+            has_failed: true,
+        });
         let outcome = match is_real {
             false => ready.run(&mut source, &mut sink),
             true => {

@@ -38,13 +38,14 @@ pub(crate) fn event(event: &VenueEvent) -> Event<'_> {
             message: text(message),
         }),
         VenueEvent::State { request_id, state, code, since } => Event::VenueState(VenueState {
-            request_id: text(request_id),
+            request_id: Some(text(request_id)),
             venue: venue(),
             state: lifecycle(*state),
             push: state.push().map(|push| Cow::Owned(push.to_string())),
             code: code.map(|code| code.name().into()),
             since_ms: since.millis(),
-            second_password_held: None,
+            second_password: None,
+            locked_until_ms: None,
         }),
         VenueEvent::Error { request_id, code, message } => Event::Error(ipc::Error {
             request_id: optional(request_id),

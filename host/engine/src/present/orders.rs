@@ -7,10 +7,11 @@ use domain::{OrderOrigin, OrderSide, Origin, Rejection, ShortText, TriggerType, 
 use ipc::{
     BuyingPowerUpdated, CancelAllResult, Error, Event, OrderContext, OrderDiscrepancy,
     OrderEventParts, OrderListUpdated, OrderRecordWire, OrderRejected, PositionRow,
-    PositionsUpdated, SecondPasswordRequired, SecondPasswordSet, SubmitOrderResult, SubmitOutcome,
-    Text, VenueCredentialsRefreshed, VenueError, VenueLifecycle, VenueLoginCancelled,
-    VenueLoginStarted, VenueReady, VenueState, error_code,
+    PositionsUpdated, SecondPasswordRequired, SecondPasswordSet, SecondPasswordState,
+    SubmitOrderResult, SubmitOutcome, Text, VenueCredentialsRefreshed, VenueError, VenueLifecycle,
+    VenueLoginCancelled, VenueLoginStarted, VenueReady, VenueState, error_code,
 };
+use orders::PasswordStage;
 use orders::desk::VENUE;
 use orders::event::{
     CommandFailed, CommandRefused, DeskEvent, DeskOrderEvent, DiscrepancyReport, FailureCode,
@@ -248,7 +249,7 @@ fn margin_position(open: &MarginPosition) -> PositionRow<'_> {
 
 fn venue_state(standing: &VenueStanding) -> Event<'_> {
     Event::VenueState(VenueState {
-        request_id: text(&standing.request_id),
+        request_id: optional(&standing.request_id),
         venue: VENUE.into(),
         state: match standing.stage {
             VenueStage::LoggedOut => VenueLifecycle::Disconnected,
@@ -262,7 +263,12 @@ fn venue_state(standing: &VenueStanding) -> Event<'_> {
         }),
         code: standing.fault.map(|fault| fault.as_str().into()),
         since_ms: standing.since_ms,
-        second_password_held: Some(standing.password_is_held),
+        second_password: Some(match standing.password {
+            PasswordStage::None => SecondPasswordState::None,
+            PasswordStage::Held => SecondPasswordState::Held,
+            PasswordStage::Locked(_) => SecondPasswordState::Locked,
+        }),
+        locked_until_ms: standing.locked_until_ms,
     })
 }
 

@@ -23,6 +23,7 @@ use results::rows::{FillRow, PositionEvent};
 use super::orders::of_command;
 use super::{market, optional, text};
 use crate::VENUE;
+use crate::console::Page;
 use crate::ledger::{PositionAverages, average_cost, midnight};
 use crate::limits::LIST_ROWS_MAX;
 use crate::run::{Market, Run, RunKind};
@@ -38,7 +39,12 @@ pub(crate) fn challenge(server_nonce: &str) -> Event<'_> {
 }
 
 /// The answer to a client that may connect, with the engine's proof.
-pub(crate) fn ready(shared: &Shared, proof: String, session_state: SessionState) -> Event<'static> {
+pub(crate) fn ready(
+    shared: &Shared,
+    proof: String,
+    page: Option<&Page>,
+    session_state: SessionState,
+) -> Event<'static> {
     let replay = shared.config.mode == EngineMode::Replay;
     Event::Ready(Ready {
         schema_major: SCHEMA_MAJOR,
@@ -56,6 +62,8 @@ pub(crate) fn ready(shared: &Shared, proof: String, session_state: SessionState)
         simulators: shared.live.simulators(),
         session_state,
         proof: proof.into(),
+        scope: page.map(|page| page.scope),
+        confirm_above_jpy: page.map(|_| shared.config.confirm_above_jpy),
     })
 }
 

@@ -30,6 +30,13 @@ pub(crate) fn strategy_event(event: &StrategyEvent) -> Option<Event<'_>> {
             let message = format!("order {client_order_id}: its outcome is unknown: {why}");
             engine_error(None, error_code::INTERNAL_ERROR, message, Some(strategy_id))
         }
+        StrategyEvent::EndUnknown { strategy_id, order } => {
+            let message = format!(
+                "the broker does not tell what became of order {order} of an earlier day; look at its own pages, then \
+                 say by `kumiki live adjust` what the strategy holds"
+            );
+            engine_error(None, error_code::ORDERS_UNSETTLED, message, Some(strategy_id))
+        }
         StrategyEvent::SecondPasswordNeeded { strategy_id } => {
             let message = "the second password is gone, and the strategy holds shares or has a working order; until \
                            you give it with `kumiki order password`, it can neither sell nor cancel";

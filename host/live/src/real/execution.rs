@@ -57,8 +57,9 @@ pub struct BrokerExecution<B> {
 struct RealOrder {
     wire: ShortText,
     record: OrderRecord,
-    /// The most shares that a change under way asks for.
+    /// The most shares that changes under way ask for, and how many commands are under way.
     asked: Quantity,
+    under_way: u32,
 }
 
 /// Bytes that a rejection leaves in the results, besides its text.
@@ -171,7 +172,11 @@ impl<B: Broker> BrokerExecution<B> {
                     _ => {}
                 }
                 if matches!(event.kind, OrderEventKind::Updated(_) | OrderEventKind::Rejected(_)) {
-                    self.all[number].asked = Quantity::ZERO;
+                    let order = &mut self.all[number];
+                    order.under_way = order.under_way.saturating_sub(1);
+                    if order.under_way == 0 {
+                        order.asked = Quantity::ZERO;
+                    }
                 }
                 let record = &mut self.all[number].record;
                 let was_final = record.status.is_final();
@@ -287,7 +292,7 @@ impl<B: Broker> BrokerExecution<B> {
         self.open.push(number);
         // Orders of a run are limited far below 2^32.
         let record = OrderRecord::new(Origin::Strategy, number as u32, request, now);
-        self.all.push(RealOrder { wire, record, asked: Quantity::ZERO });
+        self.all.push(RealOrder { wire, record, asked: Quantity::ZERO, under_way: 0 });
         number
     }
 
@@ -352,7 +357,6 @@ impl<B: Broker> BrokerExecution<B> {
         let Some(number) = self.find(id, "modify") else { return };
         let order = self.named(number);
         let asked = change.quantity.unwrap_or_default();
-        self.all[number].asked = self.all[number].asked.max(asked);
         let sent = match self.is_closed {
             true => Err(run_ends()),
             false => {
@@ -360,15 +364,21 @@ impl<B: Broker> BrokerExecution<B> {
                 self.orders.broker.send(DeskCommand::Modify(change))
             }
         };
-        if let Err(rejection) = sent {
-            self.refuse_change(now, number, rejection);
+        match sent {
+            Ok(()) => {
+                let order = &mut self.all[number];
+                order.asked = order.asked.max(asked);
+                order.under_way += 1;
+            }
+            Err(rejection) => self.refuse_change(now, number, rejection),
         }
     }
 
     fn cancel(&mut self, now: TsNanos, number: usize) {
         let order = self.named(number);
-        if let Err(rejection) = self.orders.broker.send(DeskCommand::Cancel(order)) {
-            self.refuse_change(now, number, rejection);
+        match self.orders.broker.send(DeskCommand::Cancel(order)) {
+            Ok(()) => self.all[number].under_way += 1,
+            Err(rejection) => self.refuse_change(now, number, rejection),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | filled, of a strategy's order for cash | BUY: shares and cost rise; SELL: shares and their part of the cost go, the difference is profit or loss of that day in Japan |
 //! | filled, of a strategy's order on margin | margin shares and their cost rise or fall, apart from shares bought with cash; what ends shares is profit or loss of that day |
-//! | adjusted | shares and cost are as the person says |
+//! | adjusted | shares and cost are as the person says; no shares are none on margin, too |
 //! | submit, of a strategy | the corrections before it were told: a run has begun that knows them |
 //! | filled, of a person or from elsewhere; every other line | nothing |
 //!
@@ -163,6 +163,10 @@ impl Holdings {
         let before = held.quantity;
         held.quantity = i64::try_from(quantity).unwrap_or(i64::MAX);
         held.cost = line.cost.into();
+        if quantity == 0 {
+            // No shares are none on margin, too.
+            (held.margin, held.margin_cost) = (0, Money::ZERO);
+        }
         let words = format!(
             "{}: {before} shares became {quantity}, which cost {} yen: {}",
             line.instrument_id, held.cost, line.why

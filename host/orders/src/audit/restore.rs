@@ -9,6 +9,7 @@
 //! | accepted without one | sent, its number unknown |
 //! | rejected | its id is free; a strategy's order that was not at the broker may come back (P121) |
 //! | accepted after that | it came back |
+//! | rejected after a number | its id is free, its number stays its own |
 //! | filled | the fill counts, and is not reported again |
 //! | ended | a strategy's order has ended |
 //! | adjusted | see [`super::holdings`] |
@@ -166,6 +167,13 @@ impl Restored {
                     }
                     let name = name_of(&rejected.client_order_id, &rejected.context);
                     let Some(place) = places.remove(&name) else { continue };
+                    // The exchange refused it later: its id is free, and its number stays its own.
+                    if let Some(order) = &mut entries[place]
+                        && order.venue_order_id.is_some()
+                    {
+                        order.ended = Some(OrderStatus::Rejected);
+                        continue;
+                    }
                     let Some(order) = entries[place].take() else { continue };
                     if order.origin.strategy_id().is_some()
                         && rejected.reason_text.starts_with(NOT_AT_BROKER)

@@ -121,6 +121,9 @@ pub(crate) struct DeskOrder {
     pub(crate) seen_on: Option<JstDate>,
     /// A list of a later day does not have it.
     pub(crate) is_gone: bool,
+    /// It is a strategy's, a list of a later day does not have it, and nobody has told how it ended: its details
+    /// tell what it was filled.
+    pub(crate) end_unseen: bool,
     /// Discrepancies that were reported of it.
     pub(crate) reported: BTreeSet<Discrepancy>,
     /// Why its row was left out of lists; each was reported.
@@ -172,6 +175,7 @@ impl DeskOrder {
             changed_at: Duration::ZERO,
             seen_on: None,
             is_gone: false,
+            end_unseen: false,
             reported: BTreeSet::new(),
             unreadable: BTreeSet::new(),
         }
@@ -325,6 +329,18 @@ impl DeskOrder {
         self.order.quantity.shares().max(wanted)
     }
 
+    /// The order in words for a person: number, side and shares.
+    pub(crate) fn named_with_number(&self) -> String {
+        format!(
+            "{} ({} {} {}, {} filled)",
+            self.venue_order_id.as_deref().unwrap_or("without a number"),
+            self.order.side,
+            self.order.quantity,
+            self.instrument_id,
+            self.cumulative
+        )
+    }
+
     /// Shares still open.
     pub(crate) fn leaves(&self) -> u64 {
         self.order.quantity.shares().saturating_sub(self.cumulative)
@@ -352,7 +368,7 @@ impl DeskOrder {
 
     /// Whether nothing more is expected of it: it may be forgotten when its last day is over (P23).
     pub(crate) fn is_settled(&self) -> bool {
-        !self.awaits_list && (self.status.is_final() || self.is_over)
+        !self.awaits_list && !self.end_unseen && (self.status.is_final() || self.is_over)
     }
 
     /// Whether the broker still has it after the day on which it was placed: it has a date of its own, or

@@ -124,11 +124,14 @@ impl Desk {
         checked: Result<(OrderKey, Change), Rejection>,
         now: Now,
     ) {
-        let may_go = checked.and_then(|checked| {
+        let may_go = checked.and_then(|(key, change)| {
             self.session.check_active()?;
             self.password.check_lock(now.mono)?;
-            self.has_room(context.client)?;
-            Ok(checked)
+            match order.origin {
+                Origin::Client => self.has_room(context.client)?,
+                Origin::Strategy => self.make_way(key, now)?,
+            }
+            Ok((key, change))
         });
         let (key, change) = match may_go {
             Ok(checked) => checked,
@@ -150,6 +153,24 @@ impl Desk {
         };
         let job = ChangeJob { key, change, sender, password };
         self.enqueue(Some(context), JobKind::Change(job), now);
+    }
+
+    /// One change of a strategy's order waits at most, the newest, so that a strategy fills no queue. A cancel that
+    /// waits gives way to nothing.
+    fn make_way(&mut self, key: OrderKey, now: Now) -> Result<(), Rejection> {
+        let is_its = |job: &Job| matches!(&job.kind, JobKind::Change(change) if change.key == key && change.sender == Sender::Strategy);
+        let is_cancel =
+            |job: &Job| matches!(&job.kind, JobKind::Change(change) if change.is_cancel());
+        if self.queue.any_waiting(|job| is_its(job) && is_cancel(job)) {
+            return Err(invalid(
+                "CANCEL_WAITS: a cancel of the order waits for the broker already",
+            ));
+        }
+        let text = "REPLACED: a newer command for the order came before this change was sent";
+        for job in self.queue.take_waiting(is_its) {
+            self.refuse_job(job, &invalid(text), now);
+        }
+        Ok(())
     }
 
     /// The named order. One whose number is unknown cannot be changed (ORDER_STATUS_UNKNOWN).
@@ -276,13 +297,15 @@ impl Desk {
     /// only what the strategy holds (P114).
     fn check_own_change(&self, key: OrderKey, wanted: &BrokerOrder) -> Result<(), Rejection> {
         let Some(order) = self.book.get(key) else { return Ok(()) };
-        let Some(strategy_id) = order.strategy_id() else { return Ok(()) };
+        if order.strategy_id().is_none() {
+            return Ok(());
+        }
         self.check_written()?;
-        if !order.sells_own_shares() || wanted.quantity <= order.order.quantity {
+        if wanted.quantity <= order.order.quantity {
             return Ok(());
         }
         let shares = wanted.quantity.shares().saturating_sub(order.cumulative);
-        self.check_position(Some(key), (strategy_id, &order.instrument_id), shares)
+        self.check_position(Some(key), order, shares)
     }
 
     /// Begins a change or a cancel.

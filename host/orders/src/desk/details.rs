@@ -21,6 +21,7 @@ use super::submit::fault_of;
 use super::{Desk, Job, JobKind, Now};
 use crate::audit::FillSource;
 use crate::book::{DeskOrder, OrderKey, close_action, detail_id};
+use crate::event::StrategyEvent;
 use crate::limits::{
     CLAIM_SLACK_MS, DETAILS_PAUSE, DETAILS_TRIES_MAX, DETAILS_WAITING_MAX, FILLS_PER_ORDER_MAX,
 };
@@ -74,6 +75,13 @@ fn check(order: &DeskOrder, detail: &OrderDetail, fills: &[ListedFill]) -> Resul
     }
     // It may have been filled further since the list.
     let listed = order.listed.map_or(0, |listed| listed.filled.shares());
+    if order.end_unseen {
+        // Without its issue an empty answer may be about no order at all.
+        return match detail.symbol {
+            Some(_) => Ok(()),
+            None => Err(Failed::Yet("the broker's answer does not describe the order".to_owned())),
+        };
+    }
     if sum > listed {
         return Err(Failed::Yet(format!("its fills have {sum} shares, more than the list has")));
     }
@@ -179,11 +187,16 @@ impl Desk {
         let shares =
             unreported.iter().fold(0_u64, |sum, fill| sum.saturating_add(fill.quantity.shares()));
         // A list must first say how many shares the order has.
-        if self.may_end_early(key, Quantity::new(shares)) {
+        let end_unseen = order.end_unseen;
+        if !end_unseen && self.may_end_early(key, Quantity::new(shares)) {
             return Ok(());
         }
         for fill in &unreported {
             self.report_detailed(key, fill, now);
+        }
+        if end_unseen {
+            self.end_of_day_known(key, now);
+            return Ok(());
         }
         let Some(order) = self.book.get_mut(key) else { return Ok(()) };
         let listed = order.listed.map_or(0, |listed| listed.filled.shares());
@@ -195,6 +208,13 @@ impl Desk {
         }
         order.details_tried = 0;
         Ok(())
+    }
+
+    /// All fills of an order of an earlier day are known: what is left of it has expired with its day.
+    pub(super) fn end_of_day_known(&mut self, key: OrderKey, now: Now) {
+        let Some(order) = self.book.get_mut(key) else { return };
+        (order.end_unseen, order.details_tried) = (false, 0);
+        self.expired(key, now.wall, now);
     }
 
     /// Reports a fill that only the details have, with a number of the desk's own.
@@ -244,6 +264,12 @@ impl Desk {
                  {why}"
             );
             self.report_discrepancy(Some(key), None, Discrepancy::FillsMissing, text, now);
+        } else if order.details_tried >= DETAILS_TRIES_MAX
+            && order.end_unseen
+            && let Some(strategy_id) = order.strategy_id().map(ShortText::from)
+        {
+            let order = order.named_with_number();
+            self.report_strategy(StrategyEvent::EndUnknown { strategy_id, order });
         }
     }
 }

@@ -167,7 +167,7 @@ fn upper_limit(masters: Option<&Masters>, symbol: &str) -> Result<domain::Price,
 }
 
 /// The tax account of a login's code (sZyoutoekiKazeiC).
-fn login_account(code: &str) -> Option<TaxAccount> {
+pub(super) fn login_account(code: &str) -> Option<TaxAccount> {
     match code {
         "1" => Some(TaxAccount::Specific),
         "3" => Some(TaxAccount::General),

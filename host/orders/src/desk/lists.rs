@@ -496,10 +496,14 @@ impl Desk {
             }
             let is_missing = !order.is_settled() && (order.day() == today || order.lives_on(today));
             if order.day() < today {
+                order.end_unseen |=
+                    order.strategy_id().is_some() && !order.status.is_final() && !order.is_over;
                 order.is_over = true;
                 order.is_gone = order.last_day() < today;
             }
-            if is_missing {
+            if order.end_unseen {
+                self.request_details(key, now);
+            } else if is_missing {
                 let text = "the order should be working, but the broker's list does not have it";
                 let kind = Discrepancy::OrderMissing;
                 self.report_discrepancy(Some(key), None, kind, text.to_owned(), now);

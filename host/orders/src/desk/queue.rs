@@ -230,6 +230,11 @@ impl JobQueue {
     }
 
     /// Takes jobs out of the queue; the others stay in order.
+    pub(super) fn any_waiting(&self, is_it: impl Fn(&Job) -> bool) -> bool {
+        self.waiting.iter().any(is_it)
+    }
+
+    /// Takes jobs that wait.
     pub(super) fn take_waiting(&mut self, is_taken: impl Fn(&Job) -> bool) -> Vec<Job> {
         if !self.waiting.iter().any(&is_taken) {
             return Vec::new();

@@ -8,8 +8,9 @@ use domain::{ReasonCode, Rejection, Secret};
 use super::answers::expired;
 use super::{Desk, JobKind, Now, RequestContext};
 use crate::audit;
-use crate::event::{FailureCode, Reply, SessionEvent, SessionFault, VenueStanding};
+use crate::event::{DeskEvent, FailureCode, Reply, SessionEvent, SessionFault, VenueStanding};
 use crate::limits::READY_TIME;
+use crate::password::PasswordStage;
 use crate::session::{LoginDone, LoginFailed, SessionState};
 
 impl Desk {
@@ -166,20 +167,42 @@ impl Desk {
     }
 
     /// Sends the state of the venue.
-    pub fn venue_state(&mut self, context: RequestContext) {
+    pub fn venue_state(&mut self, context: RequestContext, now: Now) {
+        let standing = self.standing(Some(context.request_id), now);
+        self.reply(context.client, Reply::VenueState(standing));
+    }
+
+    /// Tells all clients where the second password stands, where that has changed.
+    pub(super) fn tell_password(&mut self, now: Now) {
+        let stage = self.password.stage(now.mono);
+        if std::mem::replace(&mut self.told_password, stage) != stage {
+            let standing = self.standing(None, now);
+            self.broadcast(DeskEvent::Reply(Reply::VenueState(standing)));
+        }
+    }
+
+    fn standing(&self, request_id: Option<String>, now: Now) -> VenueStanding {
         let stream_is_up = match (self.session.state(), self.stream_is_up()) {
             (SessionState::Active, true) => Some(true),
             (SessionState::Active, false) if self.rules.phase.takes_notices() => Some(false),
             _ => None,
         };
-        let standing = VenueStanding {
-            request_id: context.request_id,
+        let password = self.password.stage(now.mono);
+        let locked_until_ms = match password {
+            PasswordStage::Locked(until) => {
+                let left = until.saturating_sub(now.mono).as_millis();
+                Some(now.wall.millis() + u64::try_from(left).unwrap_or(u64::MAX))
+            }
+            PasswordStage::None | PasswordStage::Held => None,
+        };
+        VenueStanding {
+            request_id,
             stage: self.session.stage(),
             stream_is_up,
             fault: self.session.last_fault(),
             since_ms: self.session.since_ms(),
-            password_is_held: self.password.is_held(),
-        };
-        self.reply(context.client, Reply::VenueState(standing));
+            password,
+            locked_until_ms,
+        }
     }
 }

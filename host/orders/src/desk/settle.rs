@@ -199,6 +199,17 @@ impl Desk {
             );
             return self.report_error(context, ReasonCode::InternalError, text, None);
         }
+        // A person has looked what became of the orders whose ends nobody has told.
+        let is_its = |order: &DeskOrder| {
+            order.end_unseen
+                && order.strategy_id() == Some(strategy_id.as_str())
+                && order.instrument_id == instrument_id
+        };
+        let unseen: Vec<OrderKey> =
+            self.book.iter().filter(|(_, order)| is_its(order)).map(|(key, _)| key).collect();
+        for key in unseen {
+            self.end_of_day_known(key, now);
+        }
         let held = self.strategies.holdings.of(strategy_id, &instrument_id);
         let held = StrategyHolding {
             strategy_id: strategy_id.clone(),

@@ -26,7 +26,7 @@ use super::take_over::TakeOver;
 use super::{Desk, Job, JobKind, Now, RequestContext};
 use crate::audit::holdings::{Holdings, Uncounted};
 use crate::audit::{self, FillLine};
-use crate::book::OrderKey;
+use crate::book::{DeskOrder, OrderKey};
 use crate::event::{DeskEvent, DeskOrderEvent, Reply, Shortfall, StrategyEvent};
 use crate::limits::{FILLS_UNWRITTEN_MAX, POSITIONS_CHECKED_AFTER};
 
@@ -160,24 +160,29 @@ impl Desk {
         Err(Rejection::new(ReasonCode::InternalError, text))
     }
 
-    /// Checks that a strategy sells for cash only what it holds (P114). `shares` are those of the order of `key`
-    /// that are still to trade; other orders of the strategy that sell the instrument count too.
+    /// Checks that a strategy sells for cash only what it holds (P114). `shares` are those of `order` that are still
+    /// to trade; other orders of the strategy that sell the instrument count too. `key` is that of an order that is
+    /// to change.
     pub(crate) fn check_position(
         &self,
         key: Option<OrderKey>,
-        (strategy_id, instrument_id): (&str, &str),
+        order: &DeskOrder,
         shares: u64,
     ) -> Result<(), Rejection> {
-        let others = self.book.iter().filter(|(other, order)| {
+        let Some(strategy_id) = order.strategy_id().filter(|_| order.sells_own_shares()) else {
+            return Ok(());
+        };
+        let others = self.book.iter().filter(|(other, one)| {
             Some(*other) != key
-                && order.sells_own_shares()
-                && order.strategy_id() == Some(strategy_id)
-                && order.instrument_id == instrument_id
-                && !order.status.is_final()
-                && !order.is_over
+                && one.sells_own_shares()
+                && one.strategy_id() == Some(strategy_id)
+                && one.instrument_id == order.instrument_id
+                && !one.status.is_final()
+                && !one.is_over
         });
-        let selling = others.fold(0_u64, |sum, (_, order)| sum.saturating_add(order.most_leaves()));
-        let held = self.strategies.holdings.of(strategy_id, instrument_id).quantity.unsigned_abs();
+        let selling = others.fold(0_u64, |sum, (_, one)| sum.saturating_add(one.most_leaves()));
+        let held = self.strategies.holdings.of(strategy_id, &order.instrument_id).quantity;
+        let held = held.unsigned_abs();
         if selling.saturating_add(shares) <= held {
             return Ok(());
         }

@@ -6,12 +6,12 @@ use std::collections::VecDeque;
 
 use domain::order::OrderTrigger;
 use domain::order_mapping::{Allocation, Funding, OrderPlan};
-use domain::{OrderStatus, Origin, ReasonCode, Rejection, ShortText};
+use domain::{OrderSide, OrderStatus, Origin, ReasonCode, Rejection, ShortText};
 
-use super::guards::Guard;
+use super::guards::{Guard, login_account};
 use super::{Desk, Job, JobKind, Now, RequestContext};
 use crate::audit;
-use crate::book::{DeskOrder, OrderKey};
+use crate::book::{DeskOrder, OrderKey, close_action};
 use crate::check::check_order;
 use crate::command::NewOrder;
 use crate::event::{FailureCode, Reply, SubmitReply};
@@ -70,7 +70,11 @@ impl Desk {
             .and_then(|()| self.session.check_masters())
             .and_then(|()| self.session.check_open())
             .and_then(|()| self.password.check_lock(now.mono))
-            .and_then(|()| self.has_room(context.client));
+            .and_then(|()| match origin.strategy_id() {
+                // What it holds limits its sells, so that none waits for the room of others.
+                Some(_) if looks.is_some_and(|(_, side)| side == OrderSide::Sell) => Ok(()),
+                _ => self.has_room(context.client),
+            });
         if let Err(rejection) = may_go {
             return self.report_new_refused(&context, own, looks, &rejection, now);
         }
@@ -94,7 +98,7 @@ impl Desk {
         made.origin = Some(origin.clone());
         made.is_margin = origin.strategy_id().is_some() && plan.funding != Funding::Cash;
         let sells_own_shares = made.sells_own_shares();
-        if let Err(rejection) = self.check_own_order(&made) {
+        if let Err(rejection) = self.check_own_order(&made, &plan) {
             return self.report_new_refused(&context, own, looks, &rejection, now);
         }
         made.expire_time = checked.expire_time;
@@ -120,16 +124,25 @@ impl Desk {
         self.enqueue(Some(context), JobKind::Submit(submit), now);
     }
 
-    /// Checks a new order of a strategy: its fills are written (P128), and it sells for cash only what the strategy
-    /// holds (P114).
-    fn check_own_order(&self, made: &DeskOrder) -> Result<(), Rejection> {
-        let Some(strategy_id) = made.strategy_id() else { return Ok(()) };
-        self.check_written()?;
-        if !made.sells_own_shares() {
+    /// Checks a new order of a strategy: its fills are written (P128), it sells for cash only what the strategy holds
+    /// (P114), and it is of the login's tax account: what a strategy holds is not counted by accounts.
+    fn check_own_order(&self, made: &DeskOrder, plan: &OrderPlan) -> Result<(), Rejection> {
+        if made.strategy_id().is_none() {
             return Ok(());
         }
-        let shares = made.order.quantity.shares();
-        self.check_position(None, (strategy_id, &made.instrument_id), shares)
+        self.check_written()?;
+        let unsupported = |text: &str| Err(Rejection::new(ReasonCode::VenueUnsupported, text));
+        let account = login_account(self.session.account());
+        if plan.account.is_some_and(|asked| Some(asked) != account) {
+            let text = "ACCOUNT_TYPE: a strategy trades in the tax account of the login; leave the tag out";
+            return unsupported(text);
+        }
+        if close_action(&made.order.tags).is_some() {
+            let text =
+                "CLOSE_ACTION: a strategy does not take or hand over shares of a margin position";
+            return unsupported(text);
+        }
+        self.check_position(None, made, made.order.quantity.shares())
     }
 
     /// An id that an order has already: the same again is answered from the book, another one refused.

@@ -15,6 +15,7 @@ use venues::web_broker::account::Holding;
 
 use super::strategies::Look;
 use super::{Desk, Now, RequestContext};
+use crate::book::DeskOrder;
 use crate::event::{OwnOrder, Shortfall, Standing, StrategyEvent, Unsettled};
 use crate::limits::{OWN_LIST_PAUSE, TAKE_OVER_TIME};
 
@@ -74,11 +75,16 @@ impl Desk {
             return self.refuse_take_over(start, message, now);
         }
         // Fills that were given up before are looked for once more.
-        for (_, order) in self.book.iter_mut() {
+        let mut unseen = Vec::new();
+        for (key, order) in self.book.iter_mut() {
             if order.strategy_id() == Some(start.strategy_id.as_str()) {
                 order.details_tried = 0;
                 order.reported.remove(&Discrepancy::FillsMissing);
+                unseen.extend(order.end_unseen.then_some(key));
             }
+        }
+        for key in unseen {
+            self.request_details(key, now);
         }
         self.strategies.take_over = Some(start);
         self.tick_take_over(now);
@@ -149,6 +155,15 @@ impl Desk {
             let text = "LIST: the engine cannot read some rows of the broker's list of orders; such \
                         a list proves nothing";
             return Err(text.to_owned());
+        }
+        let unseen: Vec<String> =
+            own().filter(|order| order.end_unseen).map(DeskOrder::named_with_number).collect();
+        if !unseen.is_empty() {
+            return Err(format!(
+                "ENDS: the broker does not tell what became of orders of an earlier day: {}; look at its own \
+                 pages, then say by `kumiki live adjust` what the strategy holds",
+                unseen.join(", ")
+            ));
         }
         let missing: Vec<String> = own()
             .filter_map(|order| {

@@ -45,6 +45,8 @@ impl AtBroker {
 #[derive(Default)]
 pub(crate) struct Broker {
     pub(crate) orders: BTreeMap<String, AtBroker>,
+    /// Orders of earlier days: no list has them, and their details do.
+    pub(crate) past: BTreeMap<String, AtBroker>,
     /// All notices of the stream, from the day's first.
     pub(crate) notices: Vec<Vec<Field>>,
     pub(crate) trades: u64,
@@ -81,6 +83,11 @@ impl Broker {
         fields.push(Field::new("event", self.notices.len().to_string()));
         fields.extend(more);
         self.notices.push(fields);
+    }
+
+    /// The day is over: its orders have ended, and lists have them no more.
+    pub(crate) fn end_day(&mut self) {
+        self.past.append(&mut self.orders);
     }
 
     /// Places an order elsewhere.
@@ -230,7 +237,8 @@ impl Broker {
                 answered
             }
             "detail" => {
-                let fills = self.orders.get(&number).map(|order| order.fills.clone());
+                let past = self.past.get(&number);
+                let fills = self.orders.get(&number).or(past).map(|order| order.fills.clone());
                 let row = |(shares, price): (u64, &str)| {
                     vec![
                         Field::new("quantity", shares.to_string()),
@@ -238,7 +246,9 @@ impl Broker {
                         Field::new("at", now.nanos().to_string()),
                     ]
                 };
-                let mut answered = answer(id, "", vec![Field::new("number", number)]);
+                let mut fields = vec![Field::new("number", number.as_str())];
+                fields.extend(past.map(|order| Field::new("sIssueCode", &*order.order.symbol)));
+                let mut answered = answer(id, "", fields);
                 let rows = fills.unwrap_or_default().into_iter().map(row).collect();
                 answered.lists.insert("fills".to_owned(), rows);
                 answered

@@ -151,7 +151,7 @@ fn p124_an_order_of_an_earlier_day_is_decided_by_a_person() {
     );
 }
 
-fn adjustment(shares: u64, yen: i64) -> Adjustment {
+pub(crate) fn adjustment(shares: u64, yen: i64) -> Adjustment {
     Adjustment {
         strategy_id: ID.into(),
         instrument: "7203.TSE".parse::<InstrumentId>().unwrap(),

@@ -365,6 +365,45 @@ fn fills_beyond_what_a_lost_change_left_count() {
     assert_eq!(held(&mut world), 300);
 }
 
+/// A strategy trades in the tax account of the login, and hands over no shares of a margin position: what it holds
+/// would be another account's, or a person's.
+#[test]
+fn p114_tags_that_reach_shares_of_others_are_refused() {
+    let mut world = holding(300);
+    for tags in [
+        vec!["account_type=general"],
+        vec!["cash_margin=margin_credit_repay", "close_action=physical_settle_sell", "tategyoku=1"],
+    ] {
+        world.events();
+        let tags = Some(tags.into_iter().map(str::to_owned).collect());
+        submit(&mut world, &SubmitOrderRequest { tags, ..limit_sell("t", 100, "2600") });
+        let rejected = world.json("OrderRejected");
+        assert_eq!(rejected["reason_code"], "VENUE_UNSUPPORTED", "{rejected}");
+    }
+    assert!(!world.sent.contains(&"submit".to_owned()), "{:?}", world.sent);
+}
+
+/// One change of an order waits at most, so that a flood of changes holds nobody up.
+#[test]
+fn a_flood_of_changes_leaves_room_for_sells_and_cancels() {
+    let mut world = holding(100);
+    submit(&mut world, &limit_buy("b", 100, "2500"));
+    world.events();
+    for shares in 1..=300 {
+        world.modify_of_strategy("b", 100 + shares * 100);
+    }
+    world.submit_of(strategy(), &limit_sell("s", 100, "2600"));
+    let rejected = |world: &mut World| {
+        let events = world.events().into_iter();
+        events.filter(|event| event.starts_with("OrderRejected")).count()
+    };
+    assert_eq!(rejected(&mut world), 298, "one is under way, one waits");
+    world.answer_all();
+    world.deliver_all();
+    assert_eq!(world.broker.orders["1001"].order.quantity, Quantity::new(30_100));
+    assert!(world.broker.orders["1002"].is_open(), "the sell left");
+}
+
 /// P107: a shortage that passes is none: an own fill whose notice was under way.
 #[test]
 fn p107_a_shortage_that_passes_is_no_mismatch() {

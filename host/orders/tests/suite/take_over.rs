@@ -8,6 +8,7 @@ use orders::DeskCommand;
 use orders::event::{OwnOrder, Shortfall, Standing, StrategyEvent, Unsettled};
 
 use crate::broker::refused;
+use crate::settle::adjustment;
 use crate::strategy_orders::{ID, elsewhere, held, holding, limit_sell, rules, strategy, submit};
 use crate::world::{InFlight, World, limit_buy};
 
@@ -237,22 +238,48 @@ fn p129_a_list_with_a_row_left_out_starts_nothing() {
     assert!(why.message.contains("cannot read"), "{}", why.message);
 }
 
-/// Yesterday's orders that are over are in nobody's way.
-#[test]
-fn yesterday_s_orders_do_not_refuse_a_start() {
+/// A desk on the day after one on which an order `a`, number 1000, was sent and filled by so many shares while no
+/// desk was there. Lists do not have it any more.
+fn on_the_next_day(filled: u64) -> World {
     let mut world = World::ready(rules(), false);
     submit(&mut world, &limit_buy("a", 300, "2600"));
-    world.broker.orders.clear();
+    world.broker.fill("1000", filled);
+    world.broker.held = vec![("7203".to_owned(), filled)];
+    world.broker.end_day();
     world.broker.notices.clear();
     world.streamed = 0;
     world.mono += Duration::from_secs(24 * 3_600);
     world.wall = world.wall.plus_nanos(24 * 3_600 * 1_000_000_000);
-    let mut world = restarted(world);
-    assert_eq!(
-        take_over(&mut world).unwrap(),
-        Standing { cash: Some(Money::from_yen(1_000_000_000)), ..Standing::default() }
-    );
-    assert!(!world.sent.contains(&"cancel".to_owned()));
+    restarted(world)
+}
+
+/// P100, P104: the broker's details tell what an order of an earlier day was filled, and nothing of it works.
+#[test]
+fn p100_p104_what_yesterday_s_orders_were_filled_counts() {
+    for filled in [0, 100, 300] {
+        let mut world = on_the_next_day(filled);
+        let standing = take_over(&mut world).unwrap();
+        let held: Vec<i64> = standing.held.iter().map(|one| one.quantity).collect();
+        assert_eq!(held, if filled == 0 { vec![] } else { vec![filled as i64] });
+        assert!(!world.sent.contains(&"cancel".to_owned()));
+        // The log knows it, so the next process does not ask again.
+        world.sent.clear();
+        let mut world = restarted(world);
+        assert_eq!(take_over(&mut world).unwrap().held.len(), usize::from(filled > 0));
+        assert!(!world.sent.contains(&"detail".to_owned()), "{:?}", world.sent);
+    }
+}
+
+/// P104: where the broker does not tell it, nothing starts before a person has looked.
+#[test]
+fn p104_an_order_of_yesterday_whose_end_nobody_tells_refuses_the_start() {
+    let mut world = on_the_next_day(300);
+    world.broker.past.clear();
+    let why = take_over(&mut world).unwrap_err();
+    assert!(why.message.starts_with("ENDS: ") && why.message.contains("1000"), "{}", why.message);
+    world.tell(DeskCommand::StrategyRuns(None));
+    world.tell(DeskCommand::Adjust(adjustment(300, 2_600)));
+    assert_eq!(take_over(&mut world).unwrap().held[0].quantity, 300);
 }
 
 /// P86: all own orders are cancelled, and the answer comes when they have ended.

@@ -145,8 +145,9 @@ fn written(out: &mut impl Write, value: &impl serde::Serialize) -> io::Result<()
     escape::write_script_json(out, value)
 }
 
-/// The part with a name; empty for a name that does not exist, which a test excludes.
-fn part(name: &str) -> &'static str {
+/// The part of a page with a name; empty for a name that does not exist, which a test excludes.
+#[must_use]
+pub fn part(name: &str) -> &'static str {
     match name {
         "uplot.css" => CHART_STYLE,
         "uplot.license" => CHART_LICENSE,

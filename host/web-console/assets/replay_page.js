@@ -1,0 +1,24 @@
+// The panes of a replay: forms at the left, charts above, orders, ticket and words below.
+
+import { make } from "./dom.js";
+import { makeEquityPane } from "./equity.js";
+import { makeLoadPane } from "./load.js";
+import { split, tabs } from "./panes.js";
+import { makePositionsPane } from "./positions.js";
+import { ReplayLayout } from "./replay_layout.js";
+import { makeRunsPane } from "./runs.js";
+import { makeStrategyPane } from "./strategy.js";
+import { makeNarrativePane, makeSignalsPane } from "./strategy_words.js";
+import { makeTicketPane } from "./ticket.js";
+
+/** Everything below the bar. */
+export function makeReplayPage() {
+  const charts = make("div", { class: "charts" });
+  const orders = make("div", { class: "orders" });
+  new ReplayLayout(charts, orders);
+  return split("row", "page replay",
+    split("column", "side", makeLoadPane(), makeStrategyPane()),
+    split("column", "work", charts,
+      split("row", "below", orders, makeTicketPane(),
+        tabs(makePositionsPane(), makeSignalsPane(), makeNarrativePane(), makeEquityPane(), makeRunsPane()))));
+}
