@@ -97,7 +97,7 @@ impl Desk {
             self.strategies.take_over = Some(start);
             return;
         }
-        match self.unsettled(&start) {
+        match self.unsettled(&start, now) {
             Ok(()) if self.own_orders(&start.strategy_id, now).is_empty() => {
                 start.step = Step::Account(Vec::new());
                 self.strategies.take_over = Some(start);
@@ -126,7 +126,7 @@ impl Desk {
     }
 
     /// Why a strategy cannot start yet: no list, unknown orders, or fills that only a list has.
-    fn unsettled(&self, start: &TakeOver) -> Result<(), String> {
+    fn unsettled(&self, start: &TakeOver, now: Now) -> Result<(), String> {
         let lists = &self.reconciliation.lists;
         let is_new = |at: Option<Duration>| at.is_some_and(|at| at >= start.listed_after);
         let seconds = TAKE_OVER_TIME.as_secs();
@@ -156,8 +156,13 @@ impl Desk {
                         a list proves nothing";
             return Err(text.to_owned());
         }
+        // Of an order of an earlier day that no list has, a later list or its details tell the end.
+        let is_unseen = |order: &&DeskOrder| {
+            let is_past = order.day() < now.wall.jst_date() && order.listed.is_none();
+            order.end_unseen || (is_past && !order.status.is_final() && !order.is_over)
+        };
         let unseen: Vec<String> =
-            own().filter(|order| order.end_unseen).map(DeskOrder::named_with_number).collect();
+            own().filter(is_unseen).map(DeskOrder::named_with_number).collect();
         if !unseen.is_empty() {
             return Err(format!(
                 "ENDS: the broker does not tell what became of orders of an earlier day: {}; look at its own \
