@@ -28,7 +28,7 @@ DECIMALS = frozenset(
     "price trigger_price last_price qty last_qty quantity filled_qty leaves_qty cumulative_qty opened_qty cash "
     "buying_power equity final_equity market_value unrealized_pnl realized_pnl avg_open_price avg_close_price "
     "open high low close volume turnover initial_cash cash_available cash_shortfall credit_available "
-    "average_price margin_quantity".split()
+    "average_price margin_quantity up_to tick base_price lower_limit upper_limit".split()
 )
 #: Fields with a text that somebody chose, of which a schema knows the length at most.
 IDS = frozenset("request_id client_order_id venue_order_id trade_id".split())

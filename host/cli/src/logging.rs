@@ -23,7 +23,7 @@ use crate::standard_error::{self, StandardError, utc};
 use crate::{progress, terminal};
 
 /// The crates whose events are shown: all of host/, as targets name them.
-const OWN: [&str; 21] = [
+const OWN: [&str; 22] = [
     "atomic_file",
     "cli",
     "domain",
@@ -45,6 +45,7 @@ const OWN: [&str; 21] = [
     "trader",
     "update",
     "venues",
+    "web_console",
 ];
 
 /// Where the level may come from, besides the arguments.

@@ -178,6 +178,7 @@ pub struct StrategyParameter<'a> {
     /// Its name.
     pub name: Text<'a>,
     /// Its value where none is given.
+    #[schemars(extend("type" = ["number", "string", "boolean", "null"]))]
     pub default: Value,
     /// The kind of its value.
     pub kind: ParameterKind,

@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any
 from kumiki._program import program
 from kumiki._schemas import schema, schemas
 from kumiki.errors import (
-    AuthError, BusyError, ConflictError, ConnectionLostError, DataNotFoundError, DataUnreadableError,
-    EngineStartError, EngineTimeoutError, GatewayConnectionError, GatewayError, HandshakeTimeoutError,
+    AuthError, BusyError, ConflictError, ConnectionLostError, ConsolePortError, DataNotFoundError,
+    DataUnreadableError, EngineStartError, EngineTimeoutError, ForbiddenError, GatewayConnectionError,
+    GatewayError, HandshakeTimeoutError,
     InsufficientFundsError, InternalError, KumikiError, LeftOutWarning, LiveEngineUnavailableError, LocalAppDownError,
     LoginCancelledError, LoginFailedError, MarketClosedError, MarketDataLostError, MissingPackageError, ModeError,
     ModeMismatchError, NotInReplayModeError, NotLoadedError, OrderCameBackError, OrderInternalError,
@@ -55,8 +56,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JST", "AuthError", "Board", "BusyError", "BuyingPower", "CancelAllResult", "CancelOrderResult", "ConflictError",
-    "ConnectionLostError", "DataNotFoundError", "DataUnreadableError", "EngineStartError", "EngineTimeoutError",
-    "Event", "EventStream", "GatewayConnectionError", "GatewayError", "HandshakeTimeoutError",
+    "ConnectionLostError", "ConsolePortError", "DataNotFoundError", "DataUnreadableError", "EngineStartError",
+    "EngineTimeoutError", "Event", "EventStream", "ForbiddenError", "GatewayConnectionError",
+    "GatewayError", "HandshakeTimeoutError",
     "InsufficientFundsError", "InternalError", "KumikiError", "LeftOutWarning", "Level", "LiveEngineUnavailableError",
     "LiveSession", "LoadedData", "LoadedInstrument", "LocalAppDownError", "LoginCancelledError", "LoginFailedError",
     "MarketClosedError", "MarketDataLostError", "MissingPackageError", "ModeError", "ModeMismatchError",

@@ -29,6 +29,8 @@ BY_CODE: dict[str, type[KumikiError]] = {
     "order_came_back": errors.OrderCameBackError,
     "second_password_needed": errors.SecondPasswordNeededError,
     "orders_working": errors.OrdersWorkingError,
+    "forbidden": errors.ForbiddenError,
+    "console_port_in_use": errors.ConsolePortError,
     "results_failed": errors.ResultsError,
     "internal_error": errors.InternalError,
     "venue_not_available": errors.VenueNotAvailableError,

@@ -194,6 +194,14 @@ class OrdersWorkingError(KumikiError):
     """A run ends while orders of its strategy work at the broker, or are unknown."""
 
 
+class ForbiddenError(KumikiError):
+    """A page in the browser may not send this command."""
+
+
+class ConsolePortError(KumikiError):
+    """The port of the engine's pages is taken by another program."""
+
+
 class InternalError(KumikiError):
     """The engine failed, or the venue did not answer its question."""
 

@@ -8,12 +8,6 @@ use super::order::EngineFolderArgs;
 
 /// What the long help says after the flags.
 pub(crate) const CONSOLE_HELP: &str = "\
-Examples:
-  kumiki console
-  kumiki console --mode replay --data ./sample
-  kumiki console --mode live --read-only
-  kumiki console --print
-
 The page is served on this machine only, at 127.0.0.1 and the console's port. Its address is good once and for 60 s. The page then has a key of its own, which ends with the engine, by Sign out, or after 12 hours without a page. At most 8 such pages are signed in.
 
 Without --mode an engine has to run. With --mode one of that kind is started where none runs; its log is engine.log in the cache folder. It goes on when the page is closed.

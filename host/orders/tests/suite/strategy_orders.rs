@@ -365,22 +365,19 @@ fn fills_beyond_what_a_lost_change_left_count() {
     assert_eq!(held(&mut world), 300);
 }
 
-/// A strategy trades in the tax account of the login, and hands over no shares of a margin position: what it holds
-/// would be another account's, or a person's.
+/// A strategy hands over no shares for a margin position: they would be another's.
 #[test]
-fn p114_tags_that_reach_shares_of_others_are_refused() {
-    let mut world = holding(300);
-    for tags in [
-        vec!["account_type=general"],
-        vec!["cash_margin=margin_credit_repay", "close_action=physical_settle_sell", "tategyoku=1"],
-    ] {
-        world.events();
-        let tags = Some(tags.into_iter().map(str::to_owned).collect());
-        submit(&mut world, &SubmitOrderRequest { tags, ..limit_sell("t", 100, "2600") });
-        let rejected = world.json("OrderRejected");
-        assert_eq!(rejected["reason_code"], "VENUE_UNSUPPORTED", "{rejected}");
-    }
-    assert!(!world.sent.contains(&"submit".to_owned()), "{:?}", world.sent);
+fn p114_a_strategy_hands_over_no_shares_for_a_margin_position() {
+    let mut world = World::ready(DeskRules { phase: OrderPhase::O3, ..rules() }, false);
+    let tags =
+        ["cash_margin=margin_credit_repay", "close_action=physical_settle_sell", "tategyoku=1"];
+    let tags = Some(tags.map(str::to_owned).to_vec());
+    let sell = limit_sell("t", 100, "2600");
+    let order = SubmitOrderRequest { order_type: OrderType::Market, price: None, tags, ..sell };
+    world.submit_of(strategy(), &order);
+    let rejected = world.json("OrderRejected");
+    let why = rejected["reason_text"].as_str().unwrap_or_default();
+    assert!(why.starts_with("CLOSE_ACTION: "), "{rejected}");
 }
 
 /// One change of an order waits at most, so that a flood of changes holds nobody up.

@@ -241,7 +241,7 @@ fn p129_a_list_with_a_row_left_out_starts_nothing() {
 /// A desk on the day after one on which an order `a`, number 1000, was sent and filled by so many shares while no
 /// desk was there. Lists do not have it any more.
 fn on_the_next_day(filled: u64) -> World {
-    let mut world = World::ready(rules(), false);
+    let mut world = World::with_details(rules());
     submit(&mut world, &limit_buy("a", 300, "2600"));
     world.broker.fill("1000", filled);
     world.broker.held = vec![("7203".to_owned(), filled)];

@@ -594,7 +594,9 @@ impl World {
     /// Names of the events since the last look, with the order's id.
     pub(crate) fn events(&mut self) -> Vec<String> {
         let reported = std::mem::take(&mut self.reported);
-        reported.iter().map(|(_, event)| short(event)).collect()
+        // Where the second password stands is told beside all else.
+        let is_asked = |event: &&Event<'_>| !matches!(event, Event::VenueState(state) if state.request_id.is_none());
+        reported.iter().map(|(_, event)| event).filter(is_asked).map(short).collect()
     }
 
     /// The first event of a name since the last look, as JSON.

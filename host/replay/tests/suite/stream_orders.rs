@@ -202,8 +202,8 @@ fn p123_held_and_bought_together() {
     assert_eq!(
         texts,
         [
-            "B-2 REJECTED VALIDATION_ERROR: MAX_POSITION: 100 shares held, 100 in other buy orders and 200 in this one; 300 are allowed",
-            "O-1 ACCEPTED VALIDATION_ERROR: MAX_POSITION: 100 shares held, 0 in other buy orders and 300 in this one; 300 are allowed",
+            "B-2 REJECTED VALIDATION_ERROR: MAX_POSITION: 100 shares held, 100 in other BUY orders and 200 in this one; 300 are allowed",
+            "O-1 ACCEPTED VALIDATION_ERROR: MAX_POSITION: 100 shares held, 0 in other BUY orders and 300 in this one; 300 are allowed",
         ]
     );
 }

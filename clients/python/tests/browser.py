@@ -1,0 +1,147 @@
+"""A headless Chromium, driven by its debugging protocol: pages that tests open, click and read."""
+
+import itertools
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+from plain_client import PATIENCE
+from websockets.sync.client import connect
+
+PROGRAMS = "chromium chromium-browser chromium-headless-shell google-chrome google-chrome-stable chrome".split()
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --disable-background-networking "
+    "--remote-debugging-port=0"
+).split()
+#: Keys that a test may press, with their codes.
+KEYS = {"Enter": 13, "Tab": 9, "Escape": 27, "F6": 117, "ArrowLeft": 37, "ArrowRight": 39}
+
+
+def found():
+    """A browser of this machine; skips the test where there is none."""
+    named = os.environ.get("KUMIKI_BROWSER")
+    program = named or next(filter(None, map(shutil.which, PROGRAMS)), None)
+    return program or pytest.skip("there is no Chromium; KUMIKI_BROWSER names one")
+
+
+class Browser:
+    """A running browser with a profile of its own."""
+
+    def __init__(self, folder, language="en-US"):
+        command = [found(), *FLAGS, f"--lang={language}", f"--accept-lang={language}", f"--user-data-dir={folder}"]
+        self.process = subprocess.Popen(
+            [*command, "about:blank"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            text=True, start_new_session=True)
+        found_in = (re.search(r"ws://\S+", line) for line in self.process.stderr)
+        address = next(filter(None, found_in), None)
+        assert address, f"the browser ended with {self.process.wait()}"
+        self.reader = threading.Thread(target=self.process.stderr.read, daemon=True)
+        self.reader.start()
+        self.socket = connect(address.group(0), max_size=None, open_timeout=PATIENCE, legacy=True)
+        self.numbers = itertools.count(1)
+        self.events = []
+
+    def call(self, method, session=None, **params):
+        number = next(self.numbers)
+        message = {"id": number, "method": method, "params": params, **({"sessionId": session} if session else {})}
+        self.socket.send(json.dumps(message))
+        while True:
+            answer = json.loads(self.socket.recv(timeout=PATIENCE))
+            if answer.get("id") == number:
+                assert "error" not in answer, (method, answer["error"])
+                return answer["result"]
+            self.events.append(answer)
+
+    def page(self, url, width=1280, height=720):
+        return Page(self, url, width, height)
+
+    def close(self):
+        # Its helpers too: they hold the pipe.
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.reader.join(PATIENCE)
+        self.process.stderr.close()
+
+
+class Page:
+    """A tab."""
+
+    def __init__(self, browser, url, width, height):
+        self.browser = browser
+        target = browser.call("Target.createTarget", url="about:blank")["targetId"]
+        self.session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log"):
+            self.call(f"{domain}.enable")
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.go(url)
+
+    def call(self, method, **params):
+        return self.browser.call(method, self.session, **params)
+
+    def go(self, url):
+        self.call("Page.navigate", url=url)
+
+    def reload(self):
+        self.call("Page.reload")
+
+    def js(self, code):
+        """The value of an expression in the page."""
+        answer = self.call("Runtime.evaluate", expression=code, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in answer, (code, answer["exceptionDetails"])
+        return answer["result"].get("value")
+
+    def until(self, code, what=None):
+        """Waits until an expression is true; a page that is being loaded has none."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                if self.js(f"!!({code})"):
+                    return
+            except AssertionError:
+                pass
+            shown = "document.body.innerText.slice(0, 600)"
+            assert time.monotonic() < deadline, (what or code, self.problems(), self.js(shown))
+            time.sleep(0.05)
+
+    def one(self, selector):
+        return f"document.querySelector({json.dumps(selector)})"
+
+    def data(self, selector, name):
+        """An attribute `data-...` of an element, by its name in the document."""
+        return self.js(f"{self.one(selector)}.getAttribute('data-{name}')")
+
+    def click(self, selector):
+        place = self.js(
+            f"(() => {{ const one = {self.one(selector)}; one.scrollIntoView({{block: 'nearest'}});"
+            " const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()")
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1)
+
+    def fill(self, selector, value):
+        self.js(
+            f"(() => {{ const one = {self.one(selector)}; one.value = {json.dumps(value)};"
+            " for (const kind of ['input', 'change']) one.dispatchEvent(new Event(kind, {bubbles: true})); })()")
+
+    def key(self, key):
+        more = {"text": "\r"} if key == "Enter" else {}
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=KEYS[key], **more)
+            more = {}
+
+    def problems(self):
+        """What scripts and the browser have complained of so far."""
+        told = []
+        for event in self.browser.events:
+            if event.get("sessionId") != self.session:
+                continue
+            if event["method"] == "Runtime.exceptionThrown":
+                told.append(json.dumps(event["params"]["exceptionDetails"])[:600])
+            if event["method"] == "Log.entryAdded" and event["params"]["entry"]["level"] == "error":
+                told.append(event["params"]["entry"]["text"])
+        return told
