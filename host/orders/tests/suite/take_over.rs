@@ -239,13 +239,16 @@ fn p129_a_list_with_a_row_left_out_starts_nothing() {
 }
 
 /// A desk on the day after one on which an order `a`, number 1000, was sent and filled by so many shares while no
-/// desk was there. Lists do not have it any more.
-fn on_the_next_day(filled: u64) -> World {
+/// desk was there. Lists do not have it any more, and details have it if the broker `tells` them.
+fn on_the_next_day(filled: u64, tells: bool) -> World {
     let mut world = World::with_details(rules());
     submit(&mut world, &limit_buy("a", 300, "2600"));
     world.broker.fill("1000", filled);
     world.broker.held = vec![("7203".to_owned(), filled)];
     world.broker.end_day();
+    if !tells {
+        world.broker.past.clear();
+    }
     world.broker.notices.clear();
     world.streamed = 0;
     world.mono += Duration::from_secs(24 * 3_600);
@@ -257,7 +260,7 @@ fn on_the_next_day(filled: u64) -> World {
 #[test]
 fn p100_p104_what_yesterday_s_orders_were_filled_counts() {
     for filled in [0, 100, 300] {
-        let mut world = on_the_next_day(filled);
+        let mut world = on_the_next_day(filled, true);
         let standing = take_over(&mut world).unwrap();
         let held: Vec<i64> = standing.held.iter().map(|one| one.quantity).collect();
         assert_eq!(held, if filled == 0 { vec![] } else { vec![filled as i64] });
@@ -273,8 +276,7 @@ fn p100_p104_what_yesterday_s_orders_were_filled_counts() {
 /// P104: where the broker does not tell it, nothing starts before a person has looked.
 #[test]
 fn p104_an_order_of_yesterday_whose_end_nobody_tells_refuses_the_start() {
-    let mut world = on_the_next_day(300);
-    world.broker.past.clear();
+    let mut world = on_the_next_day(300, false);
     let why = take_over(&mut world).unwrap_err();
     assert!(why.message.starts_with("ENDS: ") && why.message.contains("1000"), "{}", why.message);
     world.tell(DeskCommand::StrategyRuns(None));
