@@ -199,7 +199,7 @@ impl Shared {
     }
 }
 
-/// What a client that is no page has no session of.
+/// The answer to a command that a page may not send.
 pub(crate) fn forbidden(request_id: Option<&str>) -> Event<'_> {
     Event::Error(ipc::Error {
         request_id: request_id.map(Into::into),
