@@ -39,6 +39,7 @@ LEAST = {
     "AdjustStrategyPosition": {"strategy_id": "one", "instrument_id": "7203.TSE", "quantity": "100",
                                "average_price": "2850", "why": "of a test"},
     "OpenConsole": {}, "SignOut": {}, "GetDataCatalog": {}, "GetStrategies": {}, "GetRuns": {},
+    "GetHistory": {"venue": "replay", "ticker": "7203", "kind": "trades", "limit": 1},
     "GetStrategyParameters": {"strategy_file": "empty"}, "OpenReport": {"run_id": "one"},
     "GetInstrument": {"venue": "replay", "instrument_id": "7203.TSE"},
 }

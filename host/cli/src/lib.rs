@@ -63,6 +63,7 @@ mod replay_sweep;
 mod replay_sweep_merge;
 mod replay_verify;
 #[cfg(feature = "database")]
+mod running_engine;
 mod schemas;
 mod settings;
 mod sim;

@@ -2,7 +2,6 @@
 //! (specification 2, "Replay and live control"; specification 4, P81 to P87, P108, P119, P122 to P127). The engine runs
 //! it: this program starts it, follows it and stops it, and may go away while it runs.
 
-pub(crate) mod found;
 mod holdings;
 mod notes;
 mod real;
@@ -28,10 +27,10 @@ use crate::args::{Format, LiveRunArgs, LiveRunCommand, LiveStatusArgs, LiveStopA
 use crate::execution::{in_words, on_the_wire};
 use crate::interrupt::{HangUp, Interrupt};
 use crate::order::asked::{ANSWER_TIME, Answer, Attendant, Desk, LOOK, Nobody};
+use crate::running_engine::{self, Folders, StartedEngine};
 use crate::terminal::{grouped, pairs};
 use crate::{Ending, order, output, strategy, wrong_arguments};
 
-use found::{Folders, StartedEngine};
 use notes::Notes;
 use told::Told;
 
@@ -190,7 +189,7 @@ fn start_and_follow(args: &LiveRunArgs) -> Result<Ending> {
     let interrupt = Interrupt::listen()?;
     let closed = HangUp::listen()?;
     let folders = Folders::of(&args.attach.engine, args.engine.cache_dir.as_deref())?;
-    let found = found::or_start(
+    let found = running_engine::or_start(
         &folders,
         &args.attach.engine,
         (&args.engine, EngineMode::Live),
@@ -531,7 +530,7 @@ fn ask_session(desk: &mut Desk) -> Result<Answer> {
 
 fn status(args: &LiveStatusArgs) -> Result<Ending> {
     let folders = Folders::of(&args.attach.engine, None)?;
-    let client = found::any(&folders)?;
+    let client = running_engine::any(&folders)?;
     let mut desk = Desk { client, format: args.attach.format, venue: VENUE };
     let answer = ask_session(&mut desk)?;
     let Answer::Done(received) = answer else { return Ok(refused(&mut desk, answer)?.ending) };
@@ -581,7 +580,7 @@ fn in_rows(session: &Session<'_>, folders: &Folders) -> String {
 
 fn stop(args: &LiveStopArgs) -> Result<Ending> {
     let folders = Folders::of(&args.attach.engine, None)?;
-    let client = found::any(&folders)?;
+    let client = running_engine::any(&folders)?;
     let interrupt = Interrupt::listen()?;
     let mut desk = Desk { client, format: args.attach.format, venue: VENUE };
     let answer = ask_session(&mut desk)?;

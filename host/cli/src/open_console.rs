@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::Ending;
 use crate::args::{self, ConsoleArgs};
 use crate::interrupt::Interrupt;
-use crate::live_run::found::{self, Folders};
+use crate::running_engine::{self, Folders};
 
 /// How long the engine may take to answer.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
@@ -33,9 +33,11 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<Ending> {
         args::EngineMode::Replay => EngineMode::Replay,
     });
     let client = match mode {
-        None => Some(found::any(&folders)?),
-        Some(mode) => found::or_start(&folders, &args.folder, (&args.engine, mode), &interrupt)?
-            .map(|(client, _)| client),
+        None => Some(running_engine::any(&folders)?),
+        Some(mode) => {
+            running_engine::or_start(&folders, &args.folder, (&args.engine, mode), &interrupt)?
+                .map(|(client, _)| client)
+        }
     };
     let Some(mut client) = client else { return Ok(Ending::Interrupted) };
     let (url, expires_ms) = open(&mut client, args.read_only)?;

@@ -2,8 +2,8 @@
 //! password, or what the desk knows of strategies.
 
 use ipc::{
-    AdjustStrategyPosition, CancelAllOrders, CancelOrder, Command, LoadReplayData, ModifyOrder,
-    Multiplier, OrderListFilter, SettleOrder, StartEngine, SubmitOrder,
+    AdjustStrategyPosition, CancelAllOrders, CancelOrder, Command, GetHistory, LoadReplayData,
+    ModifyOrder, Multiplier, OrderListFilter, SettleOrder, StartEngine, SubmitOrder,
 };
 
 /// A command, by who takes it.
@@ -97,6 +97,7 @@ pub(crate) enum ConsoleCommand {
         venue: String,
         instrument_id: String,
     },
+    History(GetHistory),
     Runs,
     Report(String),
 }
@@ -150,6 +151,7 @@ impl From<Command> for ClientCommand {
                 venue: of.venue,
                 instrument_id: of.instrument_id,
             }),
+            Command::GetHistory(of) => Self::Console(ConsoleCommand::History(of)),
             Command::GetRuns(_) => Self::Console(ConsoleCommand::Runs),
             Command::OpenReport(of) => Self::Console(ConsoleCommand::Report(of.run_id)),
         }

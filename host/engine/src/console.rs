@@ -3,7 +3,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `forms` | data, strategies, parameters, trading units, runs |
+//! | `forms` | data, strategies, parameters, trading units, what was traded, runs |
 
 mod forms;
 
@@ -90,6 +90,7 @@ impl Shared {
             ConsoleCommand::Instrument { venue, instrument_id } => {
                 self.instrument(to, &venue, &instrument_id);
             }
+            ConsoleCommand::History(asked) => self.history(to, asked),
             ConsoleCommand::Catalog => self.in_background(to, Self::catalog),
             ConsoleCommand::Strategies => self.in_background(to, Self::strategies),
             ConsoleCommand::Parameters(file) => {
@@ -186,10 +187,12 @@ impl Shared {
         let (shared, request, op) = (Arc::clone(self), to.request(), to.op);
         tokio::task::spawn_blocking(move || {
             let answered = answer(&shared, &request.request_id);
+            // An answer may be large: it is written before the lock is taken.
+            let answered = answered.map(|event| crate::hub::text(&event));
             drop(place);
             let mut core = shared.lock();
             match answered {
-                Ok(event) => core.hub.send(request.client, &event),
+                Ok(text) => core.hub.send_text(request.client, text),
                 Err((code, text)) => {
                     let to = request.command_context(op, shared.started.elapsed());
                     core.error(&to, code, &text);

@@ -56,7 +56,8 @@ fn wrong_field(op: &str, text: &str) -> Option<String> {
         CancelAllOrders GetOrderList LoadReplayData StartEngine StopEngine SetReplaySpeed GetSession
         Subscribe Unsubscribe GetBoard EvictLru RequestVenueLogin GetVenueState GetBuyingPower
         GetPositions Shutdown SettleOrder GetStrategyPositions AdjustStrategyPosition OpenConsole
-        SignOut GetDataCatalog GetStrategies GetStrategyParameters GetInstrument GetRuns OpenReport
+        SignOut GetDataCatalog GetStrategies GetStrategyParameters GetInstrument GetHistory GetRuns
+        OpenReport
     );
     let mut command: Value = serde_json::from_str(text).ok()?;
     command.as_object_mut()?.remove("op");

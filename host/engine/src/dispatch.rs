@@ -9,7 +9,7 @@ use replay::RunCommand;
 
 use crate::VENUE;
 use crate::command::{AccountCommand, ClientCommand, MarketCommand, SessionCommand, VenueCommand};
-use crate::console::forbidden;
+use crate::console::{Page, forbidden};
 use crate::decode::decode;
 use crate::hub::{ClientId, OrderList};
 use crate::limits::{LIST_ROWS_MAX, LISTS_WAITING_MAX};
@@ -28,8 +28,8 @@ const NO_VENUE: &str = "this engine runs without that venue; live venues are web
 pub(crate) const NO_LOGIN: &str = "a replay has no venue to log in at";
 
 impl Shared {
-    /// Answers one message of a client.
-    pub(crate) fn handle(self: &Arc<Self>, client: ClientId, text: &str) {
+    /// Answers one message of a client, which may be a page.
+    pub(crate) fn handle(self: &Arc<Self>, client: ClientId, page: Option<&Page>, text: &str) {
         let now = self.started.elapsed();
         let command = match decode(text) {
             Ok(command) => command,
@@ -60,11 +60,8 @@ impl Shared {
         let (request_id, venue) = (request_id.as_deref(), venue.as_deref());
         let to = CommandContext { client, op, request_id, venue, now };
         let command = ClientCommand::from(command);
-        {
-            let mut core = self.lock();
-            if core.hub.page(client).is_some_and(|page| !page.may_send(&command)) {
-                return core.hub.refuse(client, &forbidden(request_id), now);
-            }
+        if page.is_some_and(|page| !page.may_send(&command)) {
+            return self.lock().hub.refuse(client, &forbidden(request_id), now);
         }
         match command {
             ClientCommand::Session(command) => self.session_command(&to, command),

@@ -9,7 +9,7 @@
 //! - `live`: the venues of a live engine; [`credentials`]: what it logs in with; [`client`]: the other side
 //!   of a connection, for programs on this machine.
 //! - `load` and `start`: the threads that read data and run strategies; `run` sends clients what happens;
-//!   `orders`: what people want with their orders; `ledger`: their orders and positions.
+//!   `history`: what was traded before; `orders`: what people want with their orders; `ledger`: their orders and positions.
 //! - `present`: the only place that makes events of the wire.
 
 pub mod client;
@@ -19,6 +19,7 @@ pub mod credentials;
 mod decode;
 mod dispatch;
 mod handshake;
+mod history;
 mod hub;
 mod ledger;
 pub mod limits;

@@ -79,6 +79,26 @@ pub const LIST_ROWS_MAX: usize = 10_000;
 pub const SESSION_BARS_MAX: usize = 400;
 /// Marks of the strategy in a session.
 pub const SESSION_SIGNALS_MAX: usize = 1_000;
+/// Decisions of the strategy in a session, as many as signals.
+pub const SESSION_NARRATIVES_MAX: usize = 1_000;
+/// Characters of a decision's title on the wire.
+pub const NARRATIVE_TITLE_CHARS_MAX: usize = 256;
+/// Characters of a decision's body, and of a strategy's log line, on the wire.
+pub const NARRATIVE_BODY_CHARS_MAX: usize = 2_048;
+/// Points of the equity curve in a session.
+pub const EQUITY_POINTS_MAX: usize = 2_000;
+/// Log lines of a strategy that clients get within [`LOG_LINES_TIME`].
+pub const LOG_LINES_MAX: u64 = 100;
+/// See [`LOG_LINES_MAX`].
+pub const LOG_LINES_TIME: Duration = Duration::from_secs(1);
+/// Trades of one answer about the past.
+pub const HISTORY_TRADES_MAX: usize = 10_000;
+/// Bars of one answer about the past.
+pub const HISTORY_BARS_MAX: usize = 5_000;
+/// Trades of a ticker of the live market that are kept for clients that come late.
+pub const LIVE_TRADES_KEPT: usize = 2_000;
+/// Bars of such a ticker: more than a day of minutes.
+pub const LIVE_BARS_KEPT: usize = 400;
 /// Lists of one client of which messages are left: each is made when the messages before it are written.
 pub const LISTS_WAITING_MAX: usize = 16;
 /// Bytes that wait for a client up to which the next message of its lists is made.

@@ -161,7 +161,9 @@ impl Shared {
                 granularity: wire,
                 lot: data.instruments.first().map(|instrument| instrument.lot).unwrap_or_default(),
                 ticks: data.instruments.first().map_or(TickTable::Normal, |first| first.ticks),
+                base_price: data.base_prices.first().copied().flatten(),
                 rows: rows_by_day(&data),
+                series: Arc::new(data.series),
             });
         }
         Ok((all, days))

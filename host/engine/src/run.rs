@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use domain::adjustment::ExRights;
 use domain::market::{Bar, BarGranularity, Trade};
-use domain::strategy::Signal;
+use domain::strategy::{LogLine, NarrativeRecord, Signal};
 use domain::{
     InstrumentIx, JstDate, Money, OrderCommand, OrderEvent, OrderEventKind, OrderFilter,
     OrderRecord, OrderSide, OrderStatus, Origin, Price, Quantity, ReasonCode, Rejection, ShortText,
@@ -21,14 +21,16 @@ use live::feed::FeedSender;
 use marketdata::GrowingBar;
 use orders::event::DeskOrderEvent;
 use replay::RunCommand;
-use results::rows::{ClientCommand, FillRow, PositionEvent};
+use results::rows::{ClientCommand, EquityRow, FillRow, PositionEvent};
 use results::sink::Record;
 
+use crate::history::{Past, Reached, push_newest};
 use crate::hub::Hub;
 use crate::ledger::{Orders, PositionAverages, PositionLife, RequestContext};
 use crate::limits::{
-    LIST_ROWS_MAX, SESSION_BARS_MAX, SESSION_SIGNALS_MAX, SIGNAL_NOTE_CHARS_MAX,
-    SIGNAL_TAG_CHARS_MAX, UPDATE_EVERY,
+    EQUITY_POINTS_MAX, LIST_ROWS_MAX, LOG_LINES_MAX, LOG_LINES_TIME, NARRATIVE_BODY_CHARS_MAX,
+    NARRATIVE_TITLE_CHARS_MAX, SESSION_BARS_MAX, SESSION_NARRATIVES_MAX, SESSION_SIGNALS_MAX,
+    SIGNAL_NOTE_CHARS_MAX, SIGNAL_TAG_CHARS_MAX, UPDATE_EVERY,
 };
 use crate::outbox::{Newest, TradesHead};
 use crate::present::orders::rejected;
@@ -154,6 +156,10 @@ pub(crate) struct RunSetup {
     pub(crate) rows_total: u64,
     /// Span of the bars that clients get.
     pub(crate) interval: KlineInterval,
+    /// The strategy's parameters, as they were given.
+    pub(crate) parameters: BTreeMap<String, serde_json::Value>,
+    /// What a replay reads, by the instruments.
+    pub(crate) past: Vec<Past>,
     pub(crate) control: RunControl,
 }
 
@@ -184,6 +190,9 @@ pub(crate) struct Run {
     /// The newest fills and the newest marks of the strategy, for clients that come later.
     pub(crate) fills: VecDeque<FillRow>,
     pub(crate) signals: VecDeque<(TsNanos, Signal)>,
+    pub(crate) narratives: VecDeque<(TsNanos, NarrativeRecord)>,
+    pub(crate) equity_curve: EquityCurve,
+    log: LogGate,
     pub(crate) markets: Vec<Market>,
 }
 
@@ -196,6 +205,11 @@ struct Filled {
     row: Option<FillRow>,
 }
 
+/// The first characters of a text.
+fn cut(text: &str, most: usize) -> &str {
+    text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end])
+}
+
 /// One instrument of a run.
 #[derive(Debug)]
 pub(crate) struct Market {
@@ -203,7 +217,12 @@ pub(crate) struct Market {
     pub(crate) instrument_id: String,
     pub(crate) life: PositionLife,
     pub(crate) last_price: Option<Price>,
-    sequence: u64,
+    /// The last price before the present day.
+    pub(crate) base_price: Option<Price>,
+    /// The present day, in days since 1970 in Japan.
+    jst_day: Option<u64>,
+    /// Rows so far.
+    pub(crate) sequence: u64,
     pub(crate) bar: Option<GrowingBar>,
     bar_sent: Duration,
     /// The newest bars that are final.
@@ -212,23 +231,82 @@ pub(crate) struct Market {
 }
 
 impl Market {
+    /// Takes the price of the next row.
+    fn take_price(&mut self, at: TsNanos, price: Price) {
+        self.sequence += 1;
+        let jst_day = at.jst_day();
+        if self.jst_day != Some(jst_day) {
+            self.base_price = self.last_price.or(self.base_price);
+            self.jst_day = Some(jst_day);
+        }
+        self.last_price = Some(price);
+    }
+
     /// Names the present position, or the last one.
     pub(crate) fn position_id(&self) -> String {
         format!("{}-{}", self.instrument_id, self.life.number)
     }
 }
 
-/// Adds to a list of the newest.
-fn push_newest<T>(newest: &mut VecDeque<T>, most: usize, one: T) {
-    if newest.len() >= most {
-        newest.pop_front();
+/// The account over the time of a run. Once there are [`EQUITY_POINTS_MAX`] points, every second one stays.
+#[derive(Debug)]
+pub(crate) struct EquityCurve {
+    pub(crate) points: Vec<EquityRow>,
+    /// Of so many rows one is a point.
+    every: u64,
+    seen: u64,
+}
+
+impl Default for EquityCurve {
+    fn default() -> Self {
+        Self { points: Vec::new(), every: 1, seen: 0 }
     }
-    newest.push_back(one);
+}
+
+impl EquityCurve {
+    fn take(&mut self, row: &EquityRow) {
+        if self.points.len() == EQUITY_POINTS_MAX {
+            let mut at = 0;
+            self.points.retain(|_| {
+                at += 1;
+                at % 2 == 1
+            });
+            self.every *= 2;
+        }
+        if self.seen.is_multiple_of(self.every) {
+            self.points.push(*row);
+        }
+        self.seen += 1;
+    }
+}
+
+/// Which log lines of a strategy clients get: [`LOG_LINES_MAX`] within [`LOG_LINES_TIME`].
+#[derive(Debug, Default)]
+struct LogGate {
+    since: Duration,
+    sent: u64,
+    left_out: u64,
+}
+
+impl LogGate {
+    /// Whether a line is sent, and how many were not before it.
+    fn pass(&mut self, wall: Duration) -> Option<u64> {
+        if wall.saturating_sub(self.since) >= LOG_LINES_TIME {
+            (self.since, self.sent) = (wall, 0);
+        }
+        if self.sent == LOG_LINES_MAX {
+            self.left_out += 1;
+            return None;
+        }
+        self.sent += 1;
+        Some(std::mem::take(&mut self.left_out))
+    }
 }
 
 impl Run {
     pub(crate) fn new(setup: RunSetup) -> Self {
-        let market = |id: &String| Market {
+        let bases = setup.past.iter().map(|past| past.base_price).chain(std::iter::repeat(None));
+        let market = |(id, base_price): (&String, Option<Price>)| Market {
             head: Arc::new(TradesHead {
                 venue: setup.kind.venue().to_owned(),
                 exchange: "TSE".to_owned(),
@@ -239,6 +317,8 @@ impl Run {
             instrument_id: id.clone(),
             life: PositionLife::default(),
             last_price: None,
+            base_price,
+            jst_day: None,
             sequence: 0,
             bar: None,
             bar_sent: Duration::ZERO,
@@ -247,7 +327,7 @@ impl Run {
         };
         let now = crate::ledger::midnight(setup.dates.0);
         Self {
-            markets: setup.instruments.iter().map(market).collect(),
+            markets: setup.instruments.iter().zip(bases).map(market).collect(),
             execution: None,
             has_started: false,
             stop: None,
@@ -263,6 +343,9 @@ impl Run {
             ended_by_fill: None,
             fills: VecDeque::new(),
             signals: VecDeque::new(),
+            narratives: VecDeque::new(),
+            equity_curve: EquityCurve::default(),
+            log: LogGate::default(),
             setup,
         }
     }
@@ -290,9 +373,9 @@ impl Run {
                 self.trade(hub, trade, wall)
             }
             Record::Bar(bar) if self.setup.kind == RunKind::Real => self.bar(hub, bar),
-            Record::Signal(ts_event, signal) if self.setup.kind == RunKind::Real => {
-                self.signal(hub, ts_event, signal);
-            }
+            Record::Signal(ts_event, signal) => self.signal(hub, ts_event, signal),
+            Record::Narrative(ts_event, record) => self.narrative(hub, ts_event, record),
+            Record::Log(line) => self.log_line(hub, line, wall),
             // Of its orders the desk tells clients (see `Self::broker_event`).
             _ if self.setup.kind == RunKind::Real => {}
             Record::Trade(trade) => self.trade(hub, trade, wall),
@@ -319,7 +402,7 @@ impl Run {
                 debug_assert_eq!(row.cash, self.account.account().cash, "one account, two books");
                 self.send_buying_power(hub);
             }
-            Record::Signal(ts_event, signal) => self.signal(hub, ts_event, signal),
+            Record::Equity(row) => self.equity_curve.take(row),
             Record::ClientRejection { client_order_id, rejection, .. } => {
                 let Some(WaitingCommand { request, .. }) = self.current.clone() else { return };
                 self.reject(hub, client_order_id, rejection, &request);
@@ -329,11 +412,8 @@ impl Run {
             }
             Record::Order(_)
             | Record::RoundTrip(_)
-            | Record::Equity(_)
             | Record::Mark(_)
             | Record::Day(_)
-            | Record::Narrative(..)
-            | Record::Log(_)
             | Record::ClientCommand(_) => {}
         }
     }
@@ -342,8 +422,7 @@ impl Run {
         self.rows_done += 1;
         self.now = trade.ts_event;
         let Some(market) = self.markets.get_mut(usize::from(trade.instrument.0)) else { return };
-        market.sequence += 1;
-        market.last_price = Some(trade.price);
+        market.take_price(trade.ts_event, trade.price);
         if self.setup.kind != RunKind::Replay {
             // Clients have it from its venue.
             return;
@@ -379,7 +458,7 @@ impl Run {
         self.rows_done += 1;
         self.now = bar.ts_event;
         let Some(market) = self.markets.get_mut(usize::from(bar.instrument.0)) else { return };
-        market.last_price = Some(bar.close);
+        market.take_price(bar.ts_event, bar.close);
         if self.setup.kind != RunKind::Replay {
             return;
         }
@@ -682,9 +761,26 @@ impl Run {
         self.send_buying_power(hub);
     }
 
+    fn narrative(&mut self, hub: &mut Hub, ts_event: TsNanos, record: &NarrativeRecord) {
+        let record = NarrativeRecord {
+            client_order_id: record.client_order_id.clone(),
+            title: cut(&record.title, NARRATIVE_TITLE_CHARS_MAX).to_owned(),
+            body: cut(&record.body, NARRATIVE_BODY_CHARS_MAX).to_owned(),
+        };
+        hub.broadcast(&present::narrative(self, ts_event, &record));
+        push_newest(&mut self.narratives, SESSION_NARRATIVES_MAX, (ts_event, record));
+    }
+
+    fn log_line(&mut self, hub: &mut Hub, line: &LogLine, wall: Duration) {
+        if let Some(left_out) = self.log.pass(wall) {
+            let message = cut(&line.message, NARRATIVE_BODY_CHARS_MAX);
+            hub.broadcast(&present::log_line(self, line, message, left_out));
+        }
+    }
+
     fn signal(&mut self, hub: &mut Hub, ts_event: TsNanos, signal: &Signal) {
         let cut = |text: &Option<String>, most: usize| {
-            text.as_ref().map(|text| text.chars().take(most).collect())
+            text.as_deref().map(|text| cut(text, most).to_owned())
         };
         let signal = Signal {
             tag: cut(&signal.tag, SIGNAL_TAG_CHARS_MAX),
@@ -815,6 +911,19 @@ impl Run {
         }
     }
 
+    /// What a replay has read of a ticker, and how far it has come; nothing where it does not trade it.
+    pub(crate) fn past(&self, ticker: &str) -> Option<(Past, Reached)> {
+        let at = self.markets.iter().position(|market| market.head.ticker == ticker)?;
+        let (past, market) = (self.setup.past.get(at)?, &self.markets[at]);
+        let reached = Reached {
+            run_id: self.setup.run_id.clone(),
+            interval: self.setup.interval,
+            rows: market.sequence,
+            is_growing: market.bar.is_some(),
+        };
+        Some((past.clone(), reached))
+    }
+
     /// Money in the account.
     pub(crate) fn cash(&self) -> Money {
         self.account.account().cash
@@ -854,5 +963,43 @@ impl Run {
                 hub.publish(&market.head.ticker, &update, None);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A long run has as many points as a short one: every second, fourth and so on.
+    #[test]
+    fn an_equity_curve_has_a_limit() {
+        let mut curve = EquityCurve::default();
+        let minutes = 5 * EQUITY_POINTS_MAX as u64;
+        for minute in 0..minutes {
+            let equity = Money::from_yen(i64::try_from(minute).unwrap());
+            let ts_event = TsNanos::from_nanos(minute);
+            curve.take(&EquityRow { ts_event, cash: Money::ZERO, equity });
+            assert!(curve.points.len() <= EQUITY_POINTS_MAX);
+        }
+        let times: Vec<u64> = curve.points.iter().map(|row| row.ts_event.nanos()).collect();
+        let expected: Vec<u64> = (0..minutes).step_by(8).collect();
+        assert_eq!(times, expected);
+    }
+
+    /// Within a second clients get so many lines; the next line says how many they did not get.
+    #[test]
+    fn log_lines_have_a_limit_and_are_counted() {
+        let mut gate = LogGate::default();
+        for at in 0..LOG_LINES_MAX + 7 {
+            let sent = gate.pass(Duration::from_millis(at));
+            assert_eq!(sent, (at < LOG_LINES_MAX).then_some(0), "{at}");
+        }
+        assert_eq!(gate.pass(LOG_LINES_TIME), Some(7));
+        assert_eq!(gate.pass(LOG_LINES_TIME), Some(0));
+    }
+
+    #[test]
+    fn a_text_is_cut_between_characters() {
+        assert_eq!((cut("日本語", 2), cut("日本", 2), cut("", 2)), ("日本", "日本", ""));
     }
 }

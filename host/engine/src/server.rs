@@ -280,7 +280,7 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>, greeting: Greeting) 
     let (sink, source) = socket.split();
     let writer = Writer { shared: Arc::clone(&shared), client, outbox: Arc::clone(&outbox) };
     let mut writer = tokio::spawn(writer.write(sink, done.clone()));
-    let source = read(source, &shared, client, &outbox, &done).await;
+    let source = read(source, &shared, (client, page.as_ref()), &outbox, &done).await;
     // What waits is written, as long as the client takes it.
     outbox.close(Closing { code: 1000, reason: String::new(), at_once: false });
     let written = match timeout(CLOSE_TIME, &mut writer).await {
@@ -502,7 +502,7 @@ const fn is_lost(error: &WsError) -> bool {
 async fn read(
     mut source: SplitStream<Socket>,
     shared: &Arc<Shared>,
-    client: ClientId,
+    (client, page): (ClientId, Option<&Page>),
     outbox: &Outbox,
     done: &CancellationToken,
 ) -> SplitStream<Socket> {
@@ -527,7 +527,7 @@ async fn read(
         };
         match message {
             Some(Ok(Message::Text(text))) => {
-                shared.handle(client, &text);
+                shared.handle(client, page, &text);
                 if outbox.is_closing() {
                     return source;
                 }

@@ -7,14 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::clock::Stopwatch;
-use domain::{InstrumentId, JstDate, Money, Quantity, TickTable, TsNanos};
+use domain::{InstrumentId, JstDate, Money, Price, Quantity, TickTable, TsNanos};
 use ipc::{Event, Granularity, RunEnd, SessionState};
 use live::notify::Notifier;
+use replay::MarketSeries;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::console::{Page, Pages};
+use crate::history::{LivePast, Past};
 use crate::hub::{ClientId, Hub};
 use crate::ledger::RequestContext;
 use crate::limits::{ABANDONED_AFTER, FORMS_AT_ONCE, LASTING_ERRORS_MAX};
@@ -67,8 +69,12 @@ pub(crate) struct Loaded {
     pub(crate) lot: Quantity,
     /// Its price steps on the first day.
     pub(crate) ticks: TickTable,
+    /// The last price before the first day, where one was found.
+    pub(crate) base_price: Option<Price>,
     /// Trades or bars of each date that has any.
     pub(crate) rows: Vec<(JstDate, u64)>,
+    /// The rows, in the cache.
+    pub(crate) series: Arc<MarketSeries>,
 }
 
 impl Loaded {
@@ -76,6 +82,16 @@ impl Loaded {
     pub(crate) fn rows_between(&self, first: JstDate, last: JstDate) -> u64 {
         let inside = self.rows.iter().filter(|(date, _)| (first..=last).contains(date));
         inside.map(|(_, rows)| rows).sum()
+    }
+
+    /// The rows of a run over these dates.
+    pub(crate) fn past(&self, (first, last): (JstDate, JstDate)) -> Past {
+        let inside = self.rows.iter().filter(|(date, _)| (first..=last).contains(date));
+        Past {
+            series: Arc::clone(&self.series),
+            rows: inside.copied().collect(),
+            base_price: self.base_price.filter(|_| self.start == first),
+        }
     }
 
     /// Trades and bars.
@@ -116,6 +132,8 @@ pub(crate) struct Core {
     left_alone: Option<std::time::Duration>,
     /// The present run, or the one that ended last until other data are loaded.
     pub(crate) run: Option<Run>,
+    /// What was traded on the live market of the tickers that clients want.
+    pub(crate) live_past: LivePast,
     /// How the last run ended. It stays when other data are loaded.
     pub(crate) last_run: Option<EndedRun>,
     /// Errors that last: all clients got them, and each client that joins gets them too. The newest
@@ -139,6 +157,7 @@ impl Shared {
             epoch: 0,
             left_alone: None,
             run: None,
+            live_past: LivePast::default(),
             last_run: None,
             lasting: VecDeque::new(),
         };

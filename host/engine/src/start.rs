@@ -230,8 +230,15 @@ impl Shared {
                 choices.lots.of(id).or(of_data.map(|loaded| loaded.lot)).unwrap_or(Quantity::new(1))
             };
             let lots = request.data.instruments.iter().map(lot_of).collect();
+            let past_of = |id: &InstrumentId| {
+                let loaded = core.loaded.iter().find(|loaded| loaded.id == *id)?;
+                Some(loaded.past(wanted.dates))
+            };
+            let past = request.data.instruments.iter().filter_map(past_of).collect();
             let mut run = Run::new(RunSetup {
                 kind: RunKind::Replay,
+                parameters: request.parameters.clone(),
+                past,
                 lots,
                 run_id: run_id.to_owned(),
                 strategy_id: wanted.strategy_id,
@@ -627,10 +634,15 @@ impl<'a> ClientSink<'a> {
 
 impl RunSink for ClientSink<'_> {
     fn take(&mut self, record: Record<'_>) -> io::Result<()> {
-        if matches!(record, Record::Log(_) | Record::Narrative(..) | Record::Order(_)) {
-            return Ok(());
-        }
-        if matches!(record, Record::Trade(_) | Record::Bar(_) | Record::OrderEvent { .. }) {
+        let is_told = matches!(
+            record,
+            Record::Trade(_)
+                | Record::Bar(_)
+                | Record::OrderEvent { .. }
+                | Record::Signal(..)
+                | Record::Narrative(..)
+        );
+        if is_told {
             self.wait_for_reader();
         }
         let mut core = self.shared.lock();

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::{
     AdjustStrategyPosition, CancelAllOrders, CancelOrder, EvictLru, ForgetSecondPassword, GetBoard,
-    GetBuyingPower, GetDataCatalog, GetInstrument, GetOrderList, GetPositions, GetRuns, GetSession,
-    GetStrategies, GetStrategyParameters, GetStrategyPositions, GetVenueState, Hello,
+    GetBuyingPower, GetDataCatalog, GetHistory, GetInstrument, GetOrderList, GetPositions, GetRuns,
+    GetSession, GetStrategies, GetStrategyParameters, GetStrategyPositions, GetVenueState, Hello,
     LoadReplayData, ModifyOrder, OpenConsole, OpenReport, RequestId, RequestVenueLogin,
     SetReplaySpeed, SetSecondPassword, SettleOrder, SignOut, StartEngine, StopEngine, SubmitOrder,
     Subscribe, Unsubscribe,
@@ -82,6 +82,8 @@ pub enum Command {
     GetStrategyParameters(GetStrategyParameters),
     /// Asks for the trading units of an instrument.
     GetInstrument(GetInstrument),
+    /// Asks what was traded so far.
+    GetHistory(GetHistory),
     /// Asks which runs there are.
     GetRuns(GetRuns),
     /// Asks for the report of a run.
@@ -173,6 +175,7 @@ command_fields! {
     GetStrategies: |command| Some(&command.request_id), |_| None;
     GetStrategyParameters: |command| Some(&command.request_id), |_| None;
     GetInstrument: |command| Some(&command.request_id), |command| Some(command.venue.as_str());
+    GetHistory: |command| Some(&command.request_id), |command| Some(command.venue.as_str());
     GetRuns: |command| Some(&command.request_id), |_| None;
     OpenReport: |command| Some(&command.request_id), |_| None;
 }

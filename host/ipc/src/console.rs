@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Decimal, Granularity, RequestId, Text};
+use crate::{Decimal, Granularity, Kline, KlineInterval, RequestId, Text, TradeRow};
 
 /// Opens a page of the engine in the browser; answered by a [`ConsoleOpened`]. A page may not send it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -61,6 +61,36 @@ pub struct GetInstrument {
     pub venue: String,
     /// The instrument as `<symbol>.<venue>`, like `7203.TSE`.
     pub instrument_id: String,
+}
+
+/// What a [`GetHistory`] asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HistoryKind {
+    /// Trades.
+    Trades,
+    /// Bars of the session's length: of a minute, or of a day where daily bars are replayed.
+    Bars,
+}
+
+/// Asks what was traded so far; answered by a [`History`]. In a replay that is the run up to its last row, on the live
+/// market what came since the ticker is subscribed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GetHistory {
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
+    pub request_id: RequestId,
+    /// The venue: `local_broker` or `replay` (specification 2, "Endpoints").
+    pub venue: String,
+    /// The exchange's code without a suffix, like `7203`.
+    pub ticker: String,
+    /// Trades or bars.
+    pub kind: HistoryKind,
+    /// Rows before this one only: the `sequence_id` of a trade, or the `open_time_ms` of a bar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<u64>,
+    /// Rows of the answer at most; never more than 10,000 trades or 5,000 bars.
+    pub limit: u32,
 }
 
 /// Asks for the runs whose folders are there; answered by [`Runs`].
@@ -228,6 +258,30 @@ pub struct Instrument<'a> {
     pub lower_limit: Option<Decimal>,
     /// The highest price of the day in yen, where it is known.
     pub upper_limit: Option<Decimal>,
+}
+
+/// Answers a [`GetHistory`]: the newest of the rows asked for, the oldest of them first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct History<'a> {
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
+    pub request_id: Text<'a>,
+    /// The venue, as it was asked for.
+    pub venue: Text<'a>,
+    /// The exchange's code without a suffix, like `7203`.
+    pub ticker: Text<'a>,
+    /// Trades or bars.
+    pub kind: HistoryKind,
+    /// The session that numbers the trades, where there is one.
+    pub stream_session_id: Option<Text<'a>>,
+    /// The trades; none where bars were asked for.
+    pub trades: Vec<TradeRow>,
+    /// How long each bar is.
+    pub interval: KlineInterval,
+    /// The bars; none where trades were asked for. The last one may still grow.
+    pub klines: Vec<Kline>,
+    /// Whether there are older rows.
+    pub more: bool,
 }
 
 /// A run whose folder is there.

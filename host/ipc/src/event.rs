@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     BuyingPowerUpdated, CancelAllResult, Challenge, ConsoleOpened, DataCatalog, DepthSnapshot,
-    EngineStarted, EngineStopped, ExecutionMarker, Instrument, KlineUpdate, OrderAccepted,
+    EngineStarted, EngineStopped, ExecutionMarker, History, Instrument, KlineUpdate, OrderAccepted,
     OrderCanceled, OrderDiscrepancy, OrderExpired, OrderFilled, OrderListUpdated,
     OrderPendingCancel, OrderPendingUpdate, OrderRejected, OrderSettled, OrderSubmitted,
     OrderUpdated, PositionClosed, PositionOpened, PositionsUpdated, ProgressKind, Ready,
     ReplayBuyingPower, ReplayDataLoaded, ReplaySpeedChanged, ReplayStopped, ReportOpened, Runs,
-    SecondPasswordRequired, SecondPasswordSet, Session, SessionState, Strategies,
-    StrategyParameters, StrategyPositionAdjusted, StrategyPositions, StrategySignal,
-    SubmitOrderResult, Subscribed, SubscriptionEvicted, Text, Trades, Unsubscribed,
+    SecondPasswordRequired, SecondPasswordSet, Session, SessionState, Strategies, StrategyLog,
+    StrategyNarrative, StrategyParameters, StrategyPositionAdjusted, StrategyPositions,
+    StrategySignal, SubmitOrderResult, Subscribed, SubscriptionEvicted, Text, Trades, Unsubscribed,
     VenueCredentialsRefreshed, VenueError, VenueLoginCancelled, VenueLoginStarted, VenueReady,
     VenueState,
 };
@@ -77,6 +77,10 @@ pub enum Event<'a> {
     ExecutionMarker(ExecutionMarker<'a>),
     /// A mark of the strategy, for charts.
     StrategySignal(StrategySignal<'a>),
+    /// A decision of the strategy.
+    StrategyNarrative(StrategyNarrative<'a>),
+    /// A line of the strategy's log.
+    StrategyLog(StrategyLog<'a>),
     /// Money at a broker.
     BuyingPowerUpdated(BuyingPowerUpdated<'a>),
     /// Money in a replay.
@@ -133,6 +137,8 @@ pub enum Event<'a> {
     StrategyParameters(StrategyParameters<'a>),
     /// Trading units of an instrument.
     Instrument(Instrument<'a>),
+    /// What was traded so far.
+    History(History<'a>),
     /// Runs whose folders are there.
     Runs(Runs<'a>),
     /// The address of a report.

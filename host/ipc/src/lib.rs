@@ -42,10 +42,10 @@ pub use command::{Command, CommandHead, Ping, Shutdown};
 pub use command_line::{CommandLine, CommandPosition, LoggedCommand};
 pub use command_mapping::OrderNames;
 pub use console::{
-    ConsoleOpened, ConsoleScope, DataCatalog, DataSpan, GetDataCatalog, GetInstrument, GetRuns,
-    GetStrategies, GetStrategyParameters, Instrument, NamedInstrument, OpenConsole, OpenReport,
-    ParameterKind, ReportOpened, RunRow, Runs, SignOut, Strategies, StrategyFile,
-    StrategyParameter, StrategyParameters, TickBand,
+    ConsoleOpened, ConsoleScope, DataCatalog, DataSpan, GetDataCatalog, GetHistory, GetInstrument,
+    GetRuns, GetStrategies, GetStrategyParameters, History, HistoryKind, Instrument,
+    NamedInstrument, OpenConsole, OpenReport, ParameterKind, ReportOpened, RunRow, Runs, SignOut,
+    Strategies, StrategyFile, StrategyParameter, StrategyParameters, TickBand,
 };
 pub use credentials_record::CredentialsRecord;
 pub use decimal::{Decimal, ShareCount};
@@ -63,7 +63,7 @@ pub use market::{
     Subscribe, Subscribed, SubscriptionEvicted, TickerInfo, TimestampSource, TradeRow, TradeSide,
     Trades, Unsubscribe, Unsubscribed,
 };
-pub use narrative::NarrativeRow;
+pub use narrative::{NarrativeRow, StrategyLevel, StrategyLog, StrategyNarrative};
 pub use order_commands::{
     CancelAllOrders, CancelOrder, ForgetSecondPassword, GetOrderList, ModifyOrder, OrderListFilter,
     OrderModifyChange, SetSecondPassword, SubmitOrder, SubmitOrderRequest,
@@ -81,8 +81,8 @@ pub use replay_commands::{
     Multiplier, SetReplaySpeed, StartEngine, StopEngine,
 };
 pub use replay_events::{
-    EngineStarted, EngineStopped, LastRun, LoadedInstrument, ProgressKind, ReplayDataLoaded,
-    ReplaySpeedChanged, ReplayStopped, RunEnd, RunFault, Session, SessionState,
+    EngineStarted, EngineStopped, EquityPoint, LastRun, LoadedInstrument, ProgressKind,
+    ReplayDataLoaded, ReplaySpeedChanged, ReplayStopped, RunEnd, RunFault, Session, SessionState,
 };
 pub use request::RequestId;
 pub use strategy_orders::{

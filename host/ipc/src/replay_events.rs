@@ -2,10 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::{
     Decimal, ExecutionConfig, ExecutionMarker, Granularity, KlineUpdate, Multiplier,
-    OrderRecordWire, PositionRow, StrategySignal, SubmittedOrder, Text, Trades,
+    OrderRecordWire, PositionRow, StrategyNarrative, StrategySignal, SubmittedOrder, Text, Trades,
 };
 
 /// State of a session.
@@ -77,6 +78,9 @@ pub struct EngineStarted<'a> {
     pub multiplier: Multiplier,
     /// How orders are filled, with the values that are used.
     pub execution: ExecutionConfig,
+    /// The strategy's parameters, as they were given.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub parameters: Map<String, Value>,
     /// Time of the event in milliseconds since 1970 UTC; virtual in a replay.
     pub ts_event_ms: u64,
 }
@@ -214,6 +218,15 @@ pub struct Session<'a> {
     /// Marks of the strategy, the newest 1,000.
     #[serde(default)]
     pub signals: Vec<StrategySignal<'a>>,
+    /// Decisions of the strategy, the newest 1,000.
+    #[serde(default)]
+    pub narratives: Vec<StrategyNarrative<'a>>,
+    /// The strategy's parameters, as they were given.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub parameters: Map<String, Value>,
+    /// The account over the time of the run, of at most 2,000 minutes; of a longer run every second, fourth and so on.
+    #[serde(default)]
+    pub equity_curve: Vec<EquityPoint>,
     /// Positions at the last row.
     pub positions: Vec<PositionRow<'a>>,
     /// The newest bars of each instrument, up to 400; the last one may still grow.
@@ -225,6 +238,16 @@ pub struct Session<'a> {
     pub last_run: Option<LastRun<'a>>,
     /// Number of the last event before this.
     pub sequence: u64,
+}
+
+/// The account at a time of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct EquityPoint {
+    /// The time in milliseconds UTC.
+    pub ts_event_ms: u64,
+    /// Cash and positions in yen.
+    pub equity: Decimal,
 }
 
 /// What is loaded of one instrument.

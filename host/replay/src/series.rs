@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use domain::market::{Bar, BarGranularity};
 use domain::time::{JST_OFFSET_NANOS, NANOS_PER_DAY};
-use domain::{InstrumentIx, TradingCalendar, TsNanos};
+use domain::{InstrumentIx, JstDate, TradingCalendar, TsNanos};
 use marketdata::{BarSegment, TradeSegment, make_bars};
 
 pub(crate) use day::hours_of;
@@ -209,7 +209,18 @@ impl MarketSeries {
 
     /// The days in order; each reads its rows when it is taken.
     pub fn days(&self) -> impl Iterator<Item = MarketDay<'_>> {
-        self.days.iter().map(|&jst_day| match &self.rows {
+        self.days.iter().map(|&jst_day| self.rows_of(jst_day))
+    }
+
+    /// The rows of one date, read now; none where it has none.
+    #[must_use]
+    pub fn day(&self, date: JstDate) -> MarketDay<'_> {
+        let midnight = TsNanos::from_jst(date, 0).unwrap_or_default();
+        self.rows_of(midnight.jst_day())
+    }
+
+    fn rows_of(&self, jst_day: u64) -> MarketDay<'_> {
+        match &self.rows {
             SeriesOf::Trades(series) => MarketDay::Trades(
                 series
                     .iter()
@@ -229,6 +240,6 @@ impl MarketSeries {
                 }
                 MarketDay::bars(bars)
             }
-        })
+        }
     }
 }

@@ -21,7 +21,7 @@ use crate::output::tables::{Positions, StreamedTables, SummaryNumbers};
 use crate::output::whole_lines::WholeLines;
 use crate::output::{
     AUDIT_FILE, COMMANDS_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, Manifest, REPORT_FILE,
-    ROOM_FILE,
+    ROOM_FILE, SUMMARY_FILE,
 };
 use crate::report;
 use crate::sink::{Record, RunSink};
@@ -272,7 +272,7 @@ fn begin_file(path: &Path) -> Result<File, FolderError> {
 
 /// The summary: `name,value` as CSV, one object as JSON.
 fn write_summary(folder: &Path, summary: &Summary, names: &Names) -> Result<(), FolderError> {
-    let path = folder.join("summary.json");
+    let path = folder.join(SUMMARY_FILE);
     write_json(&path, summary)?;
     let value = serde_json::to_value(summary)
         .map_err(|error| FolderError::Write { path, source: error.into() })?;

@@ -8,6 +8,8 @@ import { tickerOf } from "./dom.js";
 
 const TRADES_AT_ONCE = 10_000;
 const BARS_AT_ONCE = 5_000;
+/** How long the page waits where the engine answers others. */
+const BUSY_MS = 200;
 /** Trades that a live ticker's tape and chart go back. */
 const TAPE_ROWS = 200;
 
@@ -92,9 +94,18 @@ export async function unsubscribe(ticker) {
   return answer.ticker;
 }
 
+/** Asks for a board as it is now: it is pushed only when it changes. */
+function askBoard(ticker) {
+  if (!isReplay()) ask("GetBoard", { venue: venueOfData(), ticker }).catch(() => {});
+}
+
+// A gateway tells boards from the login on.
+listen("VenueReady", ({ venue }) => venue === "local_broker" && selected !== null && askBoard(selected));
+
 /** Gets what was traded before the page came. */
 export function history(data) {
   const { age } = data;
+  askBoard(data.ticker);
   const stale = () => data.age !== age;
   pages(data, "trades", TRADES_AT_ONCE, stale, (answer) => {
     const rows = answer.trades ?? [];
@@ -109,14 +120,26 @@ export function history(data) {
   });
 }
 
+/** The question under way: the engine answers a few at a time, so each waits for the one before. */
+let underWay = Promise.resolve();
+
+function askPast(fields) {
+  const asked = underWay.then(() => ask("GetHistory", { venue: venueOfData(), ...fields }));
+  underWay = asked.catch(() => {});
+  return asked;
+}
+
 async function pages(data, kind, limit, stale, take) {
   let before = null;
   for (;;) {
     let answer;
     try {
-      answer = await ask("GetHistory", { venue: venueOfData(), ticker: data.ticker, kind, before, limit });
-    } catch {
-      return; // The page goes on with what comes from now on.
+      answer = await askPast({ ticker: data.ticker, kind, before, limit });
+    } catch (error) {
+      // Other pages ask too. Else the page goes on with what comes from now on.
+      if (error.event?.event !== "EngineBusy" || stale()) return;
+      await new Promise((again) => setTimeout(again, BUSY_MS));
+      continue;
     }
     if (stale()) return;
     before = take(answer) ?? null;

@@ -3,7 +3,7 @@
 import { listen, tell } from "./bus.js";
 import { foreign, make, momentOf, number } from "./dom.js";
 import { drawing, slowly } from "./frames.js";
-import { known } from "./language.js";
+import { known, t } from "./language.js";
 import { allSignals } from "./marks.js";
 import { makePane } from "./panes.js";
 import { state } from "./state.js";
@@ -69,7 +69,9 @@ function narrativeRow(row) {
 }
 
 function logRow(row) {
-  return make("li", { "data-level": row.level }, when(row.ts_event_ms), " ", make("code", { translate: "no" }, row.level), " ", foreign("span", row.message));
+  const left = row.left_out > 0 ? make("em", {}, t("log.left_out", { count: row.left_out }), " ") : "";
+  return make("li", { "data-level": row.level }, when(row.ts_event_ms), " ", left,
+    make("code", { translate: "no" }, row.level), " ", foreign("span", row.message));
 }
 
 function clear() {

@@ -2,21 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use domain::{InstrumentId, JstDate, Price};
+use domain::instrument::DailyLimits;
+use domain::{InstrumentId, JstDate, Money, Price};
 use ipc::{
-    DataCatalog, DataSpan, Decimal, EngineMode, Event, Granularity, Instrument, NamedInstrument,
-    ParameterKind, RunRow, Runs, Strategies, StrategyFile, StrategyParameter, StrategyParameters,
-    TickBand, error_code,
+    DataCatalog, DataSpan, Decimal, EngineMode, Event, GetHistory, Granularity, Instrument,
+    NamedInstrument, ParameterKind, RunRow, Runs, Strategies, StrategyFile, StrategyParameter,
+    StrategyParameters, TickBand, error_code,
 };
 use marketdata::{FileKind, InstrumentTable, Inventory, Period};
-use results::output::{MANIFEST_FILE, REPORT_FILE, read_json};
+use results::output::{MANIFEST_FILE, REPORT_FILE, SUMMARY_FILE, read_json};
 use serde_json::Value;
 use trader::Loading;
 use trader::trial::{self, reported_parameters};
 
 use crate::live::WEB_BROKER;
 use crate::load::{Refusal, invalid};
+use crate::present::market::history;
 use crate::session::{CommandContext, Shared};
 use crate::startup::EngineConfig;
 
@@ -129,10 +132,25 @@ impl Shared {
             let run_id = folder.file_name()?.to_str()?.to_owned();
             let manifest = read_json(folder, MANIFEST_FILE).ok()?;
             let report = folder.join(REPORT_FILE).is_file();
-            Some(run_row(run_id, &manifest, report))
+            let summary = read_json(folder, SUMMARY_FILE).ok();
+            let equity = summary.as_ref().and_then(|summary| summary["equity_end"].as_str());
+            Some(run_row(run_id, &manifest, equity, report))
         });
         let runs = runs.take(RUNS_MAX).collect();
         Ok(Event::Runs(Runs { request_id: request_id.to_owned().into(), runs }))
+    }
+
+    /// What was traded so far. The time of the question counts, not that of the answer: what comes after it is told as
+    /// ever.
+    pub(super) fn history(self: &Arc<Self>, to: &CommandContext<'_>, asked: GetHistory) {
+        let past = self.lock().past_of(self.config.mode, &asked);
+        match past {
+            Ok(past) => self.in_background(to, move |_, id| {
+                let rows = past.rows(&asked);
+                Ok(history(id, asked, rows))
+            }),
+            Err((code, text)) => self.lock().error(to, code, &text),
+        }
     }
 
     /// Trading units of an instrument, as orders at the venue have them.
@@ -177,8 +195,21 @@ impl Shared {
                 let loaded = loaded.ok_or_else(|| {
                     (error_code::NOT_LOADED, format!("{id} is not loaded; send LoadReplayData"))
                 })?;
+                let run = core.run.as_ref();
+                let market = run.and_then(|run| {
+                    run.markets.iter().find(|market| market.instrument_id == loaded.name)
+                });
+                let base = market.map_or(loaded.base_price, |market| market.base_price);
+                let limits = base.map(|base| DailyLimits::around(base).aligned(loaded.ticks));
                 let bands = loaded.ticks.bands();
-                Ok(Instrument { lot: loaded.lot.shares(), ticks: ticks(bands), ..empty })
+                Ok(Instrument {
+                    lot: loaded.lot.shares(),
+                    ticks: ticks(bands),
+                    base_price: base.map(Decimal::from),
+                    lower_limit: limits.map(|limits| limits.low.into()),
+                    upper_limit: limits.map(|limits| limits.high.into()),
+                    ..empty
+                })
             }
             (EngineMode::Live, WEB_BROKER) => {
                 let no_masters = || {
@@ -238,7 +269,12 @@ fn ticks(bands: impl Iterator<Item = (Price, Price)>) -> Vec<TickBand> {
     bands
 }
 
-fn run_row(run_id: String, manifest: &Value, report: bool) -> RunRow<'static> {
+fn run_row(
+    run_id: String,
+    manifest: &Value,
+    equity: Option<&str>,
+    report: bool,
+) -> RunRow<'static> {
     let text = |name: &str| manifest[name].as_str().filter(|text| !text.is_empty());
     let owned = |name: &str| text(name).map(|text| text.to_owned().into());
     let instruments = text("instrument_id").unwrap_or_default().split(',').map(str::trim);
@@ -253,7 +289,7 @@ fn run_row(run_id: String, manifest: &Value, report: bool) -> RunRow<'static> {
         start_date: owned("start"),
         end_date: owned("end"),
         status: text("status").unwrap_or("unknown").to_owned().into(),
-        final_equity: None,
+        final_equity: equity.and_then(|equity| equity.parse::<Money>().ok()).map(Decimal::from),
         report,
     }
 }

@@ -14,7 +14,7 @@ use venues::local_broker::{VENUE, VenueEvent};
 use crate::hub::{ClientId, Hub};
 use crate::limits::STREAM_HEADS_MAX;
 use crate::outbox::TradesHead;
-use crate::present::market::{EXCHANGE, depth_event, live_bar, live_trade};
+use crate::present::market::{EXCHANGE, depth_event, live_bar, live_trade, made_bar};
 use crate::session::Shared;
 
 /// What the trades of each symbol have in common, so that they are made once.
@@ -34,16 +34,26 @@ impl Feed {
     pub(super) fn market(&mut self, shared: &Shared, update: &MarketUpdate) {
         let symbol = update.board.symbol.as_str();
         // Only this thread changes who wants what, but for clients that leave.
-        if !shared.lock().hub.is_wanted(symbol) {
-            self.bars.remove(&update.board.symbol);
-            return;
+        {
+            let mut core = shared.lock();
+            if !core.hub.is_wanted(symbol) {
+                core.live_past.forget(update.board.symbol);
+                self.bars.remove(&update.board.symbol);
+                return;
+            }
         }
         let text = crate::hub::depth_text(&depth_event(&update.board));
         let trade =
             update.trade.as_ref().map(|trade| (self.head(&update.board), live_trade(trade)));
         let trade = trade.as_ref().map(|(head, row)| (head, row));
         let now = shared.started.elapsed();
-        shared.lock().hub.publish_market(symbol, &text, trade, now);
+        {
+            let mut core = shared.lock();
+            if let Some((head, row)) = trade {
+                core.live_past.trade(update.board.symbol, &head.stream_session_id, row);
+            }
+            core.hub.publish_market(symbol, &text, trade, now);
+        }
         // What a gap left out was traded in no known minute.
         if let Some(print) = update.trade.as_ref().filter(|print| !print.after_gap)
             && let Some(trade) = whole_trade(print, InstrumentIx(0))
@@ -56,7 +66,7 @@ impl Feed {
             self.clock.see(print);
             let bars = self.bars.entry(update.board.symbol).or_default();
             if let TakenIntoBar::Growing(Some(made)) = bars.take(&trade) {
-                send_bar(shared, symbol, &made);
+                send_bar(shared, update.board.symbol, &made);
             }
         }
     }
@@ -66,7 +76,7 @@ impl Feed {
         let now = self.clock.at(domain::clock::wall_now());
         for (symbol, bars) in &mut self.bars {
             if let Some(made) = bars.clock(now) {
-                send_bar(shared, symbol.as_str(), &made);
+                send_bar(shared, *symbol, &made);
             }
         }
     }
@@ -94,10 +104,12 @@ impl Feed {
 }
 
 /// Sends a minute bar that is final.
-fn send_bar(shared: &Shared, symbol: &str, made: &MadeBar) {
-    let instrument_id = format!("{symbol}.TSE");
-    let event = live_bar(symbol, &instrument_id, made);
-    shared.lock().hub.publish(symbol, &event, None);
+fn send_bar(shared: &Shared, symbol: Symbol, made: &MadeBar) {
+    let (ticker, kline) = (symbol.as_str(), made_bar(made, true));
+    let instrument_id = format!("{ticker}.TSE");
+    let mut core = shared.lock();
+    core.live_past.bar(symbol, kline.clone());
+    core.hub.publish(ticker, &live_bar(ticker, &instrument_id, kline), None);
 }
 
 /// Sends an event, after it has changed who subscribes which symbol.

@@ -397,7 +397,7 @@ pub(super) mod tests {
             (plain("CancelAllOrders", ""), refused, "PHASE_1: "),
             (plain("CancelAllOrders", r#","instrument_id":"160060018.OSE""#), futures, "FUTURES: "),
         ] {
-            shared.handle(client, &command);
+            shared.handle(client, None, &command);
             let events = events(&outbox);
             assert_eq!(events.len(), 1, "{command}: {events:?}");
             let event = &events[0];
@@ -410,7 +410,7 @@ pub(super) mod tests {
             );
         }
         // An order that is none is refused before that, at its venue.
-        shared.handle(client, &order("7203.TSE").replace("\"BUY\"", "1"));
+        shared.handle(client, None, &order("7203.TSE").replace("\"BUY\"", "1"));
         let events = events(&outbox);
         assert_eq!(events[0]["reason_code"], "VALIDATION_ERROR", "{events:?}");
         assert_eq!(events[0]["venue"], "local_broker", "{events:?}");
@@ -435,11 +435,15 @@ pub(super) mod tests {
     #[test]
     fn commands_go_to_the_venue_that_they_name() {
         let (shared, client, outbox, _cache) = engine();
-        shared.handle(client, r#"{"op":"GetBuyingPower","request_id":"w","venue":"web_broker"}"#);
-        shared.handle(client, r#"{"op":"SetSecondPassword","request_id":"p","value":"v"}"#);
-        shared.handle(client, r#"{"op":"GetStrategyPositions","request_id":"s"}"#);
+        shared.handle(
+            client,
+            None,
+            r#"{"op":"GetBuyingPower","request_id":"w","venue":"web_broker"}"#,
+        );
+        shared.handle(client, None, r#"{"op":"SetSecondPassword","request_id":"p","value":"v"}"#);
+        shared.handle(client, None, r#"{"op":"GetStrategyPositions","request_id":"s"}"#);
         let settle = r#"{"op":"SettleOrder","request_id":"o","client_order_id":"c","origin":"person","venue_order_id":null}"#;
-        shared.handle(client, settle);
+        shared.handle(client, None, settle);
         let refused = events(&outbox);
         assert_eq!(refused.len(), 4, "{refused:?}");
         for event in refused {
@@ -456,7 +460,7 @@ pub(super) mod tests {
             ("GetPositions", r#","venue":"local_broker""#),
             ("GetVenueState", ""),
         ] {
-            shared.handle(client, &format!(r#"{{"op":"{op}","request_id":"r"{fields}}}"#));
+            shared.handle(client, None, &format!(r#"{{"op":"{op}","request_id":"r"{fields}}}"#));
             let events = events(&outbox);
             assert_eq!(events.len(), 1, "{op}: {events:?}");
             assert_eq!(events[0]["event"], "EngineBusy", "{op}: {events:?}");

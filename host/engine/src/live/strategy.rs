@@ -288,7 +288,7 @@ impl Shared {
             strategy_id: wanted.strategy_id.clone(),
             strategy: wanted.strategy,
             strategies: config.strategies.clone(),
-            parameters: wanted.parameters,
+            parameters: wanted.parameters.clone(),
             instruments: wanted.instruments.clone(),
             data: config.data.clone(),
             choices,
@@ -339,6 +339,9 @@ impl Shared {
             cash: wanted.cash,
             rows_total: 0,
             interval: KlineInterval::Minute,
+            parameters: wanted.parameters,
+            // What is traded is kept beside the run.
+            past: Vec::new(),
             control: RunControl::Live(sender.clone()),
         });
         run.execution = Some(match is_real {

@@ -5,13 +5,15 @@ use domain::market_update::{AggressorSide, Board, Level, SideRule, TimeSource, T
 use domain::time::NANOS_PER_MINUTE;
 use domain::{Quantity, TsNanos};
 use ipc::{
-    BookLevel, Decimal, DepthSnapshot, Event, Kline, KlineInterval, KlineUpdate, Subscribed, Text,
-    TickerInfo, TimestampSource, TradeRow, TradeSide, Trades, Unsubscribed,
+    BookLevel, Decimal, DepthSnapshot, Event, GetHistory, History, Kline, KlineInterval,
+    KlineUpdate, Subscribed, Text, TickerInfo, TimestampSource, TradeRow, TradeSide, Trades,
+    Unsubscribed,
 };
 use marketdata::MadeBar;
 use venues::local_broker::VENUE;
 
 use super::{optional, text};
+use crate::history::Rows;
 use crate::outbox::TradesHead;
 
 /// The local broker's market as clients know it (specification 1, "Identifiers").
@@ -121,6 +123,21 @@ pub fn live_trade(trade: &TradePrint) -> TradeRow {
     }
 }
 
+/// What was traded so far.
+pub(crate) fn history(request_id: &str, asked: GetHistory, rows: Rows) -> Event<'static> {
+    Event::History(History {
+        request_id: request_id.to_owned().into(),
+        venue: asked.venue.into(),
+        ticker: asked.ticker.into(),
+        kind: asked.kind,
+        stream_session_id: rows.stream_session_id.map(Into::into),
+        trades: rows.trades,
+        interval: rows.interval.unwrap_or(KlineInterval::Minute),
+        klines: rows.klines,
+        more: rows.more,
+    })
+}
+
 /// A trade of a replay, which knows no quotes.
 pub(crate) fn replay_trade(trade: &Trade, sequence_id: u64) -> TradeRow {
     TradeRow {
@@ -151,13 +168,13 @@ pub(crate) fn made_bar(made: &MadeBar, is_final: bool) -> Kline {
 }
 
 /// A final minute bar of the live market.
-pub(crate) fn live_bar<'a>(symbol: &'a str, instrument_id: &'a str, made: &MadeBar) -> Event<'a> {
+pub(crate) fn live_bar<'a>(symbol: &'a str, instrument_id: &'a str, kline: Kline) -> Event<'a> {
     Event::KlineUpdate(KlineUpdate {
         venue: text(VENUE),
         ticker: text(symbol),
         instrument_id: text(instrument_id),
         interval: KlineInterval::Minute,
-        klines: vec![made_bar(made, true)],
+        klines: vec![kline],
     })
 }
 

@@ -2,20 +2,20 @@
 //! (specification 2, "Events").
 
 use domain::account::Position;
-use domain::strategy::Signal;
+use domain::strategy::{LogLevel, LogLine, NarrativeRecord, Signal};
 use domain::{
     Money, OrderEvent, OrderFilter, OrderRecord, OrderSide, OrderStatus, Origin, Quantity, TsNanos,
 };
 use exchange::{ExecutionModel, Preset, SameDayRoundTrips};
 use ipc::{
     BuyingPowerUpdated, CancelAllResult, Capabilities, Challenge, ClientConnected, EngineBusy,
-    EngineError, EngineMode, EngineStarted, EngineStopped, Error, Event, ExecutionConfig,
-    ExecutionMarker, Kline, KlineInterval, KlineUpdate, LastRun, LoadedInstrument, Multiplier,
-    OrderContext, OrderListUpdated, OrderRecordWire, Pong, PositionClosed, PositionOpened,
-    PositionRow, PositionsUpdated, Progress, ProgressKind, Ready, ReplayBuyingPower,
-    ReplayDataLoaded, ReplaySpeedChanged, ReplayStopped, RunFault, SCHEMA_MAJOR, SCHEMA_MINOR,
-    Session, SessionState, StrategyEngineCapabilities, StrategySignal, SubmitOrderResult,
-    SubmitOutcome, SubmittedOrder, Text,
+    EngineError, EngineMode, EngineStarted, EngineStopped, EquityPoint, Error, Event,
+    ExecutionConfig, ExecutionMarker, Kline, KlineInterval, KlineUpdate, LastRun, LoadedInstrument,
+    Multiplier, OrderContext, OrderListUpdated, OrderRecordWire, Pong, PositionClosed,
+    PositionOpened, PositionRow, PositionsUpdated, Progress, ProgressKind, Ready,
+    ReplayBuyingPower, ReplayDataLoaded, ReplaySpeedChanged, ReplayStopped, RunFault, SCHEMA_MAJOR,
+    SCHEMA_MINOR, Session, SessionState, StrategyEngineCapabilities, StrategyLevel, StrategyLog,
+    StrategyNarrative, StrategySignal, SubmitOrderResult, SubmitOutcome, SubmittedOrder, Text,
 };
 use replay::instruments::InstrumentChoices;
 use results::rows::{FillRow, PositionEvent};
@@ -209,6 +209,20 @@ pub(crate) fn session<'a>(core: &'a Core, to: &CommandContext<'a>) -> Event<'a> 
         signals: of_run(run, |run| {
             run.signals.iter().map(|(at, signal)| strategy_signal(run, *at, signal)).collect()
         }),
+        narratives: of_run(run, |run| {
+            let all = run.narratives.iter();
+            all.map(|(at, record)| strategy_narrative(run, *at, record)).collect()
+        }),
+        parameters: run.map(parameters).unwrap_or_default(),
+        equity_curve: of_run(run, |run| {
+            let points = run.equity_curve.points.iter();
+            points
+                .map(|row| EquityPoint {
+                    ts_event_ms: row.ts_event.millis(),
+                    equity: row.equity.into(),
+                })
+                .collect()
+        }),
         positions: of_run(run, position_rows),
         last_bars: of_run(run, last_bars),
         last_trades: of_run(run, |run| {
@@ -289,8 +303,13 @@ pub(crate) fn run_started(run: &Run, execution: ExecutionConfig) -> Event<'_> {
         run_id: text(&run.setup.run_id),
         multiplier: run.setup.multiplier,
         execution,
+        parameters: parameters(run),
         ts_event_ms: run.now.millis(),
     })
+}
+
+fn parameters(run: &Run) -> serde_json::Map<String, serde_json::Value> {
+    run.setup.parameters.clone().into_iter().collect()
 }
 
 /// How orders are filled, with all values that are used.
@@ -492,6 +511,50 @@ fn strategy_signal<'a>(run: &'a Run, ts_event: TsNanos, signal: &'a Signal) -> S
         note: optional(&signal.note),
         ts_event_ms: ts_event.millis(),
     }
+}
+
+/// A decision of the strategy.
+pub(crate) fn narrative<'a>(
+    run: &'a Run,
+    ts_event: TsNanos,
+    record: &'a NarrativeRecord,
+) -> Event<'a> {
+    Event::StrategyNarrative(strategy_narrative(run, ts_event, record))
+}
+
+fn strategy_narrative<'a>(
+    run: &'a Run,
+    ts_event: TsNanos,
+    record: &'a NarrativeRecord,
+) -> StrategyNarrative<'a> {
+    StrategyNarrative {
+        strategy_id: text(&run.setup.strategy_id),
+        ts_event_ms: ts_event.millis(),
+        client_order_id: record.client_order_id.as_deref().map(text),
+        title: text(&record.title),
+        body: text(&record.body),
+    }
+}
+
+/// A line of the strategy's log; `left_out` lines before it were not sent.
+pub(crate) fn log_line<'a>(
+    run: &'a Run,
+    line: &LogLine,
+    message: &'a str,
+    left_out: u64,
+) -> Event<'a> {
+    Event::StrategyLog(StrategyLog {
+        strategy_id: text(&run.setup.strategy_id),
+        ts_event_ms: line.ts_event.map(TsNanos::millis),
+        level: match line.level {
+            LogLevel::Debug => StrategyLevel::Debug,
+            LogLevel::Info => StrategyLevel::Info,
+            LogLevel::Warn => StrategyLevel::Warn,
+            LogLevel::Error | LogLevel::Panic => StrategyLevel::Error,
+        },
+        message: text(message),
+        left_out,
+    })
 }
 
 pub(crate) fn position_opened<'a>(

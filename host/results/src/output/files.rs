@@ -18,6 +18,8 @@ pub const COMMANDS_FILE: &str = "commands.jsonl";
 pub(crate) const ROOM_FILE: &str = "room-for-manifest";
 /// The page.
 pub const REPORT_FILE: &str = "report.html";
+/// The key numbers.
+pub const SUMMARY_FILE: &str = "summary.json";
 
 /// Why a run's folder cannot be written.
 #[derive(Debug, Error)]

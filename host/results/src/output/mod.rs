@@ -21,7 +21,7 @@ pub use column::{Column, Kind, Table};
 pub(crate) use files::ROOM_FILE;
 pub use files::{
     AUDIT_FILE, COMMANDS_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, NotOurs, REPORT_FILE,
-    ReadError,
+    ReadError, SUMMARY_FILE,
 };
 pub use manifest::{ComponentIdentity, InputFile, MANIFEST_VERSION, Manifest, SettingsFile};
 pub use read::{read_json, read_json_text};
