@@ -6,11 +6,20 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::project::Project;
-use crate::{guests, host, languages, process};
+use crate::{browser, guests, host, languages, process, python};
+
+/// The benchmark that is a script in Python; its flag `--soak` is a part of `cargo xtask soak`.
+pub(crate) const CONSOLE: &str = "clients/python/console_bench.py";
 
 /// Builds the guests, then runs the benchmark `name`; its stdout is ours.
 pub(crate) fn run(project: &Project, name: &str, arguments: &[String]) -> Result<()> {
     guests::build(project)?;
+    if name == "console" {
+        // Its page is in the program, and its client is that of the tests.
+        host::build_with_tests(project)?;
+        browser::prepare(project)?;
+        return python::run(project, CONSOLE, arguments);
+    }
     if name == "languages" {
         languages::build(project)?;
     }

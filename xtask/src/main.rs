@@ -34,6 +34,7 @@ mod soak;
 mod steps;
 mod test;
 mod toolchain;
+mod windows;
 
 use std::process::ExitCode;
 
@@ -101,7 +102,7 @@ enum Task {
         languages: bool,
     },
 
-    /// Measure: build the guests, then run a benchmark of tests/bench.
+    /// Measure: build the guests, then run a benchmark of tests/bench, or `console`, which is a script in Python.
     ///
     /// Its stdout is passed on untouched: one JSON object per line.
     Bench {
@@ -138,11 +139,17 @@ enum Task {
     /// without it.
     Docs,
 
-    /// Run the seeded tests with all their seeds, of which `test` takes a part, and try all packages.
+    /// Run the seeded tests with all their seeds, of which `test` takes a part, keep a console open for eight
+    /// market hours at sixty times the speed, and try all packages.
     ///
     /// A failure names the seed that it came with. The variables that it names set other numbers of seeds,
     /// like KUMIKI_SOAK_SESSIONS=5.
     Soak,
+
+    /// Build the Windows program with mingw-w64, and try it under Wine with the tests of the other one.
+    ///
+    /// On Debian and its like it installs both as root.
+    Windows,
 
     /// Say what is there, what is missing and what to do about it.
     Doctor,
@@ -201,6 +208,7 @@ fn perform(project: &Project, task: Task) -> anyhow::Result<()> {
         Task::Schemas => schemas::write(project),
         Task::Docs => docs::run(project),
         Task::Soak => soak::run(project),
+        Task::Windows => windows::run(project),
         Task::Doctor => doctor::run(project),
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::{env, fs, thread};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 
 use crate::cases::{self, Case, of_junit};
 use crate::environment::Environment;
@@ -35,11 +35,11 @@ const ENVIRONMENT: Environment = Environment {
 };
 
 /// Runs the tests of a folder, or one test; says why where it cannot. The program must have been built.
-/// `seeds` are variables that say how many seeds tests take.
+/// `variables` say how many seeds tests take, or name another program.
 pub(crate) fn test(
     project: &Project,
     tests: &str,
-    seeds: &[(&str, &str)],
+    variables: &[(&str, &str)],
     skips: &mut Skips,
     timed: &mut Vec<Case>,
 ) -> Result<()> {
@@ -63,8 +63,9 @@ pub(crate) fn test(
     // Most tests wait for a process, so there are more at once than processors.
     let at_once = thread::available_parallelism().map_or(1, NonZero::get) + 1;
     command.args(["-n", &at_once.to_string(), "--dist", "worksteal"]);
-    command.arg(format!("--junitxml={}", report.display())).arg(tests).envs(seeds.iter().copied());
+    command.arg(format!("--junitxml={}", report.display())).arg(tests);
     command.env("KUMIKI_PROGRAM", project.program()).env("PYTHONDONTWRITEBYTECODE", "1");
+    command.envs(variables.iter().copied());
     // The tests need not hold it themselves.
     command.env("KUMIKI_PRODUCTION_PORT_HELD", "1");
     cases::remove(&report)?;
@@ -78,6 +79,16 @@ pub(crate) fn test(
         timed.extend(cases);
     }
     failures.verdict()
+}
+
+/// Runs a script that uses what the tests share; fails where no Python can run it. The program must have been built.
+pub(crate) fn run(project: &Project, script: &str, arguments: &[String]) -> Result<()> {
+    let python = interpreter(project)
+        .map_err(|reason| anyhow!("{script}: {reason}; {VARIABLE} names a Python"))?;
+    let mut command = Command::new(python);
+    command.current_dir(&project.root).arg(script).args(arguments);
+    command.env("KUMIKI_PROGRAM", project.program()).env("PYTHONDONTWRITEBYTECODE", "1");
+    process::run(&mut command)
 }
 
 /// The tests of a folder by their text, for where there is no Python: one that is made with many values

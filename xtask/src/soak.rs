@@ -1,4 +1,5 @@
-//! `cargo xtask soak`: the seeded tests of `cargo xtask test` with all their seeds, and the packages.
+//! `cargo xtask soak`: the seeded tests of `cargo xtask test` with all their seeds, a console that stays open for
+//! eight market hours, and the packages.
 
 use std::env;
 
@@ -6,7 +7,7 @@ use anyhow::Result;
 
 use crate::project::Project;
 use crate::skips::Skips;
-use crate::{dist, guests, host, languages, process, python};
+use crate::{bench, browser, dist, guests, host, languages, process, python};
 
 /// Tests that count their seeds in a variable: where cargo finds them, how their names begin, the variable,
 /// and how many there are by default; `cargo xtask test` takes a tenth or less.
@@ -51,7 +52,8 @@ const SEEDED_IN_PYTHON: [(&str, &str, u64); 3] = [
     ),
 ];
 
-/// Runs every seeded test with all its seeds and prints what each says of itself; then tries the packages.
+/// Runs every seeded test with all its seeds and prints what each says of itself; then lets a page of the engine
+/// stay open, and tries the packages.
 pub(crate) fn run(project: &Project) -> Result<()> {
     guests::build(project)?;
     languages::build(project)?;
@@ -69,6 +71,8 @@ pub(crate) fn run(project: &Project) -> Result<()> {
         python::test(project, &test, &[(variable, &count)], &mut skips, &mut Vec::new())?;
         eprintln!("{name}: {count} seeds; {}", skips.told());
     }
+    browser::prepare(project)?;
+    python::run(project, bench::CONSOLE, &["--soak".to_owned()])?;
     dist::run(project, &[], true)
 }
 
