@@ -157,9 +157,12 @@ pub fn graphql_audit() -> Result<PathBuf, String> {
         .unwrap_or_else(|_| "there is no audit suite; `cargo xtask test` fetches it".to_owned()))
 }
 
-/// The `kumiki` program.
+/// The `kumiki` program: as told by KUMIKI_PROGRAM, else where cargo puts it.
 #[must_use]
 pub fn kumiki() -> PathBuf {
+    if let Some(told) = std::env::var_os("KUMIKI_PROGRAM") {
+        return told.into();
+    }
     let name = format!("kumiki{}", std::env::consts::EXE_SUFFIX);
     existing(release_folder().join(name), "run `cargo build --release -p cli`")
 }

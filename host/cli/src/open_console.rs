@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use domain::clock::{self, Stopwatch};
 use engine::client::Client;
-use ipc::{Command, EngineMode, Event, OpenConsole};
+use ipc::{Command, EngineMode, Event, OpenConsole, Shutdown};
 use serde_json::json;
 
 use crate::Ending;
@@ -33,14 +33,19 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<Ending> {
         args::EngineMode::Replay => EngineMode::Replay,
     });
     let client = match mode {
-        None => Some(running_engine::any(&folders)?),
+        None => Some((running_engine::any(&folders)?, None)),
         Some(mode) => {
             running_engine::or_start(&folders, &args.folder, (&args.engine, mode), &interrupt)?
-                .map(|(client, _)| client)
         }
     };
-    let Some(mut client) = client else { return Ok(Ending::Interrupted) };
-    let (url, expires_ms) = open(&mut client, args.read_only)?;
+    let Some((mut client, started)) = client else { return Ok(Ending::Interrupted) };
+    let opened = open(&mut client, args.read_only);
+    if let (Err(_), Some(_)) = (&opened, &started) {
+        // Nobody asked for an engine without a page; the next try starts another one.
+        let request_id = client.request_id()?;
+        client.send(&Command::Shutdown(Shutdown { request_id }))?;
+    }
+    let (url, expires_ms) = opened?;
     drop(client);
     if args.print {
         println!("{}", json!({"url": url, "expires_ms": expires_ms}));
@@ -83,7 +88,10 @@ fn show(url: &str, interrupt: &Interrupt) -> Result<Ending> {
     .and_then(|()| file.flush())
     .context("cannot write the file that leads to the page")?;
     start_browser(file.path())?;
-    eprintln!("the page is opened in the browser; its address is good for 60 s, and once");
+    eprintln!(
+        "the page is opened in the browser; its address is good for 60 s, and once (Ctrl-C ends this command, not \
+         the page)"
+    );
     let watch = Stopwatch::start();
     // The browser reads the file when it likes.
     while watch.elapsed() < FILE_TIME && !interrupt.is_wanted() {

@@ -126,7 +126,8 @@ fn running(
                     EngineMode::Replay => ("replay", "trades"),
                 };
                 bail!(
-                    "the command needs an engine with --mode {wanted}; the one of {folder} {what}"
+                    "the command needs an engine with --mode {wanted}; the one of {folder} {what}; \
+                     `kumiki live stop --engine` ends it"
                 )
             }
             Err(error) => return Err(error.into()),

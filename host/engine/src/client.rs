@@ -31,7 +31,7 @@ pub enum ClientError {
     /// No session file.
     #[error(
         "no engine runs with the config folder {}: it has no {SESSION_FILE}; start one with \
-         `kumiki serve --mode live --standalone`, or name its folder with --config-dir",
+         `kumiki serve --standalone --mode live` or `--mode replay`, or name its folder with --config-dir",
         .0.display()
     )]
     NoEngine(PathBuf),

@@ -140,7 +140,7 @@ impl Past {
                 Some(wire::replay_trade(&trade, number + 1))
             }));
         }
-        // Where bars are replayed there are none.
+        // Where bars are replayed there are none, nor where none are asked for.
         let more = from > 0 && !trades.is_empty();
         Rows { trades, more, ..Rows::default() }
     }
@@ -164,7 +164,7 @@ impl Past {
             let klines = klines_of(&day, handled, is_last && reached.is_growing);
             newest_first.extend(klines.into_iter().rev().filter(|bar| bar.open_time_ms < before));
         }
-        let more = newest_first.len() > most;
+        let more = newest_first.len() > most && most > 0;
         newest_first.truncate(most);
         newest_first.reverse();
         Rows { klines: newest_first, more, ..Rows::default() }
@@ -238,9 +238,9 @@ impl LivePast {
         push_newest(&mut past.klines, LIVE_BARS_KEPT, kline);
     }
 
-    /// No client wants the symbol any more.
-    pub(crate) fn forget(&mut self, symbol: Symbol) {
-        self.symbols.remove(&symbol);
+    /// Keeps what is wanted alone.
+    pub(crate) fn retain(&mut self, is_wanted: impl Fn(&str) -> bool) {
+        self.symbols.retain(|symbol, _| is_wanted(symbol.as_str()));
     }
 
     /// What is kept of a symbol.
@@ -268,7 +268,7 @@ impl LivePast {
 fn newest<'a, T: Clone + 'a>(rows: impl Iterator<Item = &'a T>, most: usize) -> (Vec<T>, bool) {
     let rows: Vec<&T> = rows.collect();
     let from = rows.len().saturating_sub(most);
-    (rows[from..].iter().map(|row| (*row).clone()).collect(), from > 0)
+    (rows[from..].iter().map(|row| (*row).clone()).collect(), from > 0 && most > 0)
 }
 
 /// Adds to a list of the newest.
@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(numbers(&past, Some(8), 2), (vec![6, 7], false));
         past.trade(symbol, "t", &row(1));
         assert_eq!(numbers(&past, None, 9), (vec![1], false), "another session counts anew");
-        past.forget(symbol);
+        past.retain(|ticker| ticker != "7203");
         assert_eq!(numbers(&past, None, 9), (vec![], false));
     }
 

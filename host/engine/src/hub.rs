@@ -111,6 +111,11 @@ impl Hub {
         self.clients.len()
     }
 
+    /// Clients that are pages, or those that are none.
+    pub(crate) fn count_of(&self, pages: bool) -> usize {
+        self.clients.values().filter(|client| client.page.is_some() == pages).count()
+    }
+
     /// Clients that have joined so far.
     pub(crate) const fn joined(&self) -> u64 {
         self.joined

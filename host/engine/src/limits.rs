@@ -18,7 +18,7 @@ pub const START_LINE_TIME: Duration = Duration::from_secs(10);
 pub const TOKEN_CHARS: std::ops::RangeInclusive<usize> = 16..=1_024;
 /// Characters of a client's nonce.
 pub const NONCE_CHARS: std::ops::RangeInclusive<usize> = 16..=256;
-/// Clients that are connected at the same time.
+/// Programs that are connected at the same time, and as many pages.
 pub const CLIENTS_MAX: usize = 8;
 /// Connections that have not shown yet that they may connect; one more takes the place of the oldest.
 pub const HANDSHAKES_MAX: usize = 64;

@@ -191,7 +191,10 @@ pub(crate) struct Run {
     pub(crate) fills: VecDeque<FillRow>,
     pub(crate) signals: VecDeque<(TsNanos, Signal)>,
     pub(crate) narratives: VecDeque<(TsNanos, NarrativeRecord)>,
-    pub(crate) equity_curve: EquityCurve,
+    /// The equity as clients were told it, and at the end of each minute: a replay knows the minutes of a day at the
+    /// day's end.
+    told_equity: EquityCurve,
+    minutes: EquityCurve,
     log: LogGate,
     pub(crate) markets: Vec<Market>,
 }
@@ -251,7 +254,7 @@ impl Market {
 /// The account over the time of a run. Once there are [`EQUITY_POINTS_MAX`] points, every second one stays.
 #[derive(Debug)]
 pub(crate) struct EquityCurve {
-    pub(crate) points: Vec<EquityRow>,
+    points: Vec<EquityRow>,
     /// Of so many rows one is a point.
     every: u64,
     seen: u64,
@@ -344,7 +347,8 @@ impl Run {
             fills: VecDeque::new(),
             signals: VecDeque::new(),
             narratives: VecDeque::new(),
-            equity_curve: EquityCurve::default(),
+            told_equity: EquityCurve::default(),
+            minutes: EquityCurve::default(),
             log: LogGate::default(),
             setup,
         }
@@ -402,7 +406,7 @@ impl Run {
                 debug_assert_eq!(row.cash, self.account.account().cash, "one account, two books");
                 self.send_buying_power(hub);
             }
-            Record::Equity(row) => self.equity_curve.take(row),
+            Record::Equity(row) => self.minutes.take(row),
             Record::ClientRejection { client_order_id, rejection, .. } => {
                 let Some(WaitingCommand { request, .. }) = self.current.clone() else { return };
                 self.reject(hub, client_order_id, rejection, &request);
@@ -720,7 +724,9 @@ impl Run {
         }
     }
 
-    fn send_buying_power(&self, hub: &mut Hub) {
+    fn send_buying_power(&mut self, hub: &mut Hub) {
+        let (cash, equity) = (self.cash(), self.equity());
+        self.told_equity.take(&EquityRow { ts_event: self.now, cash, equity });
         hub.broadcast_newest(&present::buying_power(self, None), Some(Newest::BuyingPower));
     }
 
@@ -908,6 +914,14 @@ impl Run {
                 hub.send(client, &present::order_list(&request_id, rows.collect(), None, None));
             }
             hub.send(client, &present::all_canceled(&request_id, canceled, failed));
+        }
+    }
+
+    /// The account over time: as clients were told it while a replay goes on, else by the minutes.
+    pub(crate) fn equity_curve(&self, goes_on: bool) -> &[EquityRow] {
+        match self.setup.kind {
+            RunKind::Replay if goes_on => &self.told_equity.points,
+            _ => &self.minutes.points,
         }
     }
 

@@ -187,7 +187,8 @@ impl Shared {
         welcome: impl FnOnce(SessionState) -> Event<'static>,
     ) -> Option<ClientId> {
         let mut core = self.lock();
-        if core.hub.count() >= crate::limits::CLIENTS_MAX {
+        // Pages leave room for programs: one of these may have to stop a strategy.
+        if core.hub.count_of(page.is_some()) >= crate::limits::CLIENTS_MAX {
             return None;
         }
         let id = core.hub.join(Arc::clone(outbox), page);
@@ -207,6 +208,7 @@ impl Shared {
             return;
         }
         core.broadcast_count();
+        core.forget_past();
         self.live.client_left(id);
         if core.hub.count() > 0 || self.config.standalone {
             return;
@@ -263,6 +265,19 @@ impl Core {
     pub(crate) fn is_abandoned(&self, now: std::time::Duration) -> bool {
         let left = self.left_alone.filter(|_| self.hub.count() == 0);
         left.is_some_and(|left| now.saturating_sub(left) >= ABANDONED_AFTER)
+    }
+
+    /// Whether anybody wants market data of a ticker: a client, or the strategy that runs.
+    pub(crate) fn wants(&self, ticker: &str) -> bool {
+        let is_traded = |run: &Run| run.markets.iter().any(|market| market.head.ticker == ticker);
+        self.hub.is_wanted(ticker) || (self.is_live() && self.run.as_ref().is_some_and(is_traded))
+    }
+
+    /// Forgets what was traded of tickers that nobody wants any more: no later row would join it.
+    pub(crate) fn forget_past(&mut self) {
+        let mut past = std::mem::take(&mut self.live_past);
+        past.retain(|ticker| self.wants(ticker));
+        self.live_past = past;
     }
 
     /// Ends the run, if one runs. Tells whether one did.

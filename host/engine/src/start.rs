@@ -329,6 +329,7 @@ impl Shared {
         let stop = run.stop.take();
         let final_equity = run.result();
         core.state = SessionState::Idle;
+        core.forget_past();
         self.is_stopping.store(false, Ordering::Relaxed);
         core.loaded.clear();
         for WaitingCommand { request, action, .. } in left {

@@ -39,10 +39,11 @@ function current() {
   for (const name of VENUES) {
     const venue = venueOf(name);
     if (venue.frozen) banners.push({ banner: "session-frozen", venue: name, code: "session_expired", nodes: [t("banner.frozen"), " ", ...message(venue)] });
-    else if (venue.error !== null) {
-      const advice = adviceOf(venue.error.code);
-      banners.push({ banner: "venue-error", venue: name, code: venue.error.code,
-        nodes: [make("code", { translate: "no" }, name), " ", make("code", { translate: "no" }, venue.error.code), " ",
+    else if (outageOf(venue) !== null) {
+      const code = outageOf(venue);
+      const advice = adviceOf(code);
+      banners.push({ banner: "venue-error", venue: name, code,
+        nodes: [make("code", { translate: "no" }, name), " ", make("code", { translate: "no" }, code), " ",
           advice === null ? "" : t(advice), " ", ...message(venue)] });
     }
   }
@@ -61,6 +62,10 @@ function connectionNodes() {
   const said = state.connection !== "lost" || advice === null ? [] : [" ", make("code", { translate: "no" }, state.why), " ", t(advice)];
   return [t(connectionText()), ...said];
 }
+
+/** The code of what is wrong with a venue, or null. A page that came later has it from the venue's state alone. */
+const outageOf = ({ state: stands, code, error }) =>
+  error?.code ?? (stands === "Ready" || stands === "LoggingIn" || code === "forced_logout" ? null : code);
 
 const message = (venue) => (venue.error === null ? [] : [foreign("span", venue.error.message, { class: "message" })]);
 

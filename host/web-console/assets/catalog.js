@@ -2,7 +2,7 @@
 
 import { listen, tell } from "./bus.js";
 import { make } from "./dom.js";
-import { ask } from "./state.js";
+import { askPatiently } from "./state.js";
 
 export const catalog = { files: [], names: new Map() };
 let list = null;
@@ -14,7 +14,7 @@ export function instrumentList() {
 }
 
 listen("synced", async () => {
-  const answer = await ask("GetDataCatalog").catch(() => null);
+  const answer = await askPatiently("GetDataCatalog").catch(() => null);
   if (answer === null) return;
   catalog.files = answer.files ?? [];
   catalog.names = new Map((answer.instruments ?? []).map(({ instrument_id, name }) => [instrument_id, name ?? ""]));

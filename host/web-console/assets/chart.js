@@ -4,7 +4,7 @@
 /* global money, triangle, diamond -- of the report's format.js and markers.js */
 
 import { make, setAttribute } from "./dom.js";
-import { draw, drawing, noLongerDrawing } from "./frames.js";
+import { draw, drawAll, drawing, noLongerDrawing } from "./frames.js";
 
 const PRICE_AXIS = 62;
 const TIME_AXIS = 32;
@@ -29,6 +29,7 @@ export function colour(name) {
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   colours = new Map();
+  drawAll();
 });
 
 /** Steps of prices that people like: 1, 2 or 5 times a power of ten. */
@@ -271,6 +272,7 @@ export class Chart {
       const y = Math.round(this.y(price)) + 0.5;
       context.moveTo(0, y);
       context.lineTo(width, y);
+      if (this.series.count === 0) continue;
       context.fillText(price.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }), width + 6, y);
     }
     if (this.series.count > 0) this.drawTimes(context, width, height, axis);

@@ -6,12 +6,12 @@ let open = null;
 
 /**
  * Opens a dialog and gives `true` for confirm, `false` for cancel. `ready` says whether confirm can be used;
- * it is asked again at each input. `first` takes the focus.
+ * it is asked again at each input. `first` takes the focus; null: no control does.
  */
-export function openDialog(name, { title, content, confirm = "confirm", ready = () => true, first, confirmed }) {
+export function openDialog(name, { why = null, title, content, confirm = "confirm", ready = () => true, first, confirmed }) {
   closeDialog();
   return new Promise((resolve) => {
-    const dialog = make("dialog", { "data-dialog": name, "aria-labelledby": `dialog-${name}` });
+    const dialog = make("dialog", { "data-dialog": name, "data-why": why, tabindex: "-1", "aria-labelledby": `dialog-${name}` });
     const form = make("form", { method: "dialog" });
     const yes = make("button", { type: "submit", "data-action": "confirm", text: confirm, class: "main" });
     const end = (answer) => {
@@ -43,7 +43,8 @@ export function openDialog(name, { title, content, confirm = "confirm", ready = 
     open = dialog;
     dialog.showModal();
     check();
-    (first ?? no).focus();
+    if (first === null) dialog.focus();
+    else (first ?? no).focus();
   });
 }
 

@@ -110,7 +110,8 @@ export function choice(name, words, texts) {
   const node = make("select", { name, translate: texts === undefined ? "no" : null });
   for (const word of words) {
     const key = texts?.(word);
-    node.append(key === undefined ? new Option(word, word) : make("option", { value: word, text: key }));
+    // Nothing chosen is shown as a dash, so that it has a name.
+    node.append(key === undefined ? new Option(word || "\u2013", word) : make("option", { value: word, text: key }));
   }
   return node;
 }

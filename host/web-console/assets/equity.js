@@ -7,9 +7,10 @@ import { draw } from "./frames.js";
 import { t } from "./language.js";
 import { makePane } from "./panes.js";
 import { CurveSeries } from "./series.js";
-import { isReplay, state } from "./state.js";
+import { ask, isReplay, state } from "./state.js";
 
 const POINTS_SHOWN = 300;
+const ASK_EVERY_MS = 60_000;
 const curve = new CurveSeries();
 let chart = null;
 
@@ -49,6 +50,12 @@ for (const name of ["emptied", "run-began"]) {
     changed();
   });
 }
+
+// On the live market nobody tells the account of a run on paper: it is asked for.
+setInterval(() => {
+  if (isReplay() || !state.synced || state.sessionState !== "Running" || document.hidden) return;
+  ask("GetSession").then(takeSession, () => {});
+}, ASK_EVERY_MS);
 
 listen("synced", takeSession);
 listen("session-ended", (session) => session.equity_curve !== undefined && takeSession(session));

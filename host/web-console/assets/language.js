@@ -38,6 +38,9 @@ export const dayText = (day) => (globalThis.language === "ja" ? (day ?? "").repl
 
 Object.assign(globalThis, { t, locale, dayText });
 
+/** The label of an element; `data-of` says which of several it is. */
+export const labelOf = ({ dataset }, text) => (dataset.of ? `${text} ${dataset.of}` : text);
+
 /** Puts texts into the elements below `root` that name them. */
 export function applyTexts(root) {
   const each = (name, put) => {
@@ -46,7 +49,7 @@ export function applyTexts(root) {
     for (const node of all) put(node, t(node.getAttribute(`data-${name}`)));
   };
   each("text", (node, text) => (node.textContent = text));
-  each("label", (node, text) => node.setAttribute("aria-label", text));
+  each("label", (node, text) => node.setAttribute("aria-label", labelOf(node, text)));
   each("title", (node, text) => (node.title = text));
   each("placeholder", (node, text) => (node.placeholder = text));
 }

@@ -36,7 +36,9 @@ function build(mode) {
 function turnedAway(connection, why) {
   setConnection(connection, why);
   if (built !== null) return;
-  const node = make("main", { class: "away" }, make("h1", { text: "appName" }), make("p", { text: `connection.${connection}`, role: "alert" }),
+  // The engine has as many pages as it takes.
+  const text = why === "429" ? "connection.full" : `connection.${connection}`;
+  const node = make("main", { class: "away" }, make("h1", { text: "appName" }), make("p", { text, role: "alert" }),
     make("p", {}, make("code", { translate: "no" }, "kumiki console")));
   document.getElementById("page").replaceChildren(node);
   document.title = t("appName");

@@ -1,15 +1,13 @@
 // Market data: what is subscribed, the trades, bars and boards of each ticker, and their history.
 
 import { listen, tell } from "./bus.js";
-import { draw } from "./frames.js";
+import { draw, slowly } from "./frames.js";
 import { BarSeries, TickSeries } from "./series.js";
-import { advance, ask, isReplay, shownInstruments, state } from "./state.js";
+import { advance, ask, askPatiently, isReplay, shownInstruments, state } from "./state.js";
 import { tickerOf } from "./dom.js";
 
 const TRADES_AT_ONCE = 10_000;
 const BARS_AT_ONCE = 5_000;
-/** How long the page waits where the engine answers others. */
-const BUSY_MS = 200;
 /** Trades that a live ticker's tape and chart go back. */
 const TAPE_ROWS = 200;
 
@@ -81,7 +79,8 @@ export async function subscribe(ticker) {
   const data = tickerData(ticker);
   const subscribed = ask("Subscribe", { venue: venueOfData(), ticker });
   // The engine takes commands in their order: what comes from now on joins what the history ends with.
-  if (isKept(data)) history(data);
+  // What is there already is not counted twice.
+  if (isKept(data) && (isReplay() || data.tape.length === 0)) history(data);
   const answer = await subscribed;
   data.name = answer.ticker_info?.display_name_ja ?? data.name;
   tell("ticker", data);
@@ -110,7 +109,12 @@ export function history(data) {
   pages(data, "trades", TRADES_AT_ONCE, stale, (answer) => {
     const rows = answer.trades ?? [];
     if (isReplay()) data.ticks.prepend(rows);
-    else fillTape(data, rows);
+    else {
+      const oldest = oldestOf(data);
+      data.bars["1m"].precede(rows.filter((row) => row.sequence_id < oldest));
+      fillTape(data, rows);
+      changed(data, "bars");
+    }
     return rows[0]?.sequence_id;
   });
   pages(data, "bars", BARS_AT_ONCE, stale, (answer) => {
@@ -124,7 +128,7 @@ export function history(data) {
 let underWay = Promise.resolve();
 
 function askPast(fields) {
-  const asked = underWay.then(() => ask("GetHistory", { venue: venueOfData(), ...fields }));
+  const asked = underWay.then(() => askPatiently("GetHistory", { venue: venueOfData(), ...fields }));
   underWay = asked.catch(() => {});
   return asked;
 }
@@ -135,11 +139,8 @@ async function pages(data, kind, limit, stale, take) {
     let answer;
     try {
       answer = await askPast({ ticker: data.ticker, kind, before, limit });
-    } catch (error) {
-      // Other pages ask too. Else the page goes on with what comes from now on.
-      if (error.event?.event !== "EngineBusy" || stale()) return;
-      await new Promise((again) => setTimeout(again, BUSY_MS));
-      continue;
+    } catch {
+      return; // The page goes on with what comes from now on.
     }
     if (stale()) return;
     before = take(answer) ?? null;
@@ -148,9 +149,16 @@ async function pages(data, kind, limit, stale, take) {
   }
 }
 
+/** The open bar is drawn at most this often. */
+const BARS_EVERY_MS = 250;
+const barsSoon = slowly(() => selected !== null && changed(tickerData(selected), "bars"), BARS_EVERY_MS);
+
+/** Where the tape of a ticker ends. */
+const oldestOf = ({ tape }) => (tape.length === 0 ? Infinity : tape[tape.length - 1].sequence_id);
+
 /** The tape shows older trades too. */
 function fillTape(data, rows) {
-  const oldest = data.tape.length === 0 ? Infinity : data.tape[data.tape.length - 1].sequence_id;
+  const oldest = oldestOf(data);
   for (let place = rows.length - 1; place >= 0 && data.tape.length < TAPE_ROWS; place--) {
     if (rows[place].sequence_id < oldest) data.tape.push(rows[place]);
   }
@@ -189,6 +197,8 @@ listen("Trades", (event) => {
     data.ticks.append(rows);
     advance(last.ts_ms);
   } else if (isKept(data)) {
+    data.bars["1m"].grow(rows);
+    barsSoon();
     for (const row of rows) data.tape.unshift(row);
     if (data.tape.length > TAPE_ROWS) data.tape.length = TAPE_ROWS;
   }
@@ -231,7 +241,16 @@ function empty() {
 listen("emptied", empty);
 
 listen("run-began", (run) => {
-  if (run.kind === "replay") empty();
+  if (run.kind !== "replay") return;
+  empty();
+  // The run may have begun before the engine took the subscription.
+  for (const ticker of followed) history(tickerData(ticker));
+});
+
+// Another client, or the limit of the gateway, took the symbol away: what is known of it is old.
+listen("SubscriptionEvicted", ({ symbol }) => {
+  tickers.get(symbol)?.clear();
+  changed(tickerData(symbol), "board", "trades", "bars");
 });
 
 listen("synced", (session) => {

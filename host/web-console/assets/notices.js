@@ -2,7 +2,6 @@
 
 import { listen } from "./bus.js";
 import { foreign, make } from "./dom.js";
-import { known } from "./language.js";
 import { codeParts } from "./refusals.js";
 import { isReplay, state } from "./state.js";
 import { part, toast } from "./toasts.js";
@@ -11,7 +10,7 @@ const isTold = (event) => state.synced && (!isReplay() || event.origin !== "stra
 
 listen("OrderFilled", (event) => {
   if (!isTold(event)) return;
-  toast("fill", [make("span", { translate: "no" }, event.instrument_id ?? ""), " ", event.order_side == null ? "" : known("side", event.order_side), " ",
+  toast("fill", [make("span", { translate: "no" }, event.instrument_id ?? ""), " ", event.order_side == null ? "" : make("span", { text: `side.${event.order_side}` }), " ",
     part(event.last_qty), " @ ", part(event.last_price)], event.client_order_id ?? undefined);
 });
 

@@ -1,6 +1,6 @@
 // A table of orders, the newest first. Rows that did not change are left alone.
 
-import { actionButton, clockOf, dateOf, make, shortMomentOf, setAttribute, setNumber, setText } from "./dom.js";
+import { actionButton, clockOf, dateOf, make, shortMomentOf, setAttribute, setNumber, setText, tickerOf } from "./dom.js";
 import { noLongerDrawing, draw, drawing } from "./frames.js";
 import { known, t } from "./language.js";
 import { isWorking, ordersOf } from "./orders.js";
@@ -109,7 +109,7 @@ export class OrderTable {
     setAttribute(node, "class", isWorking(order) ? "working" : "final");
     const origin = node.dataset.origin;
     const texts = [
-      null, known("status", order.status), order.instrument_id, order.order_side === null ? "" : known("side", order.order_side),
+      null, known("status", order.status), tickerOf(order.instrument_id), order.order_side === null ? "" : known("side", order.order_side),
       null, null, null, order.order_type === null ? "" : known("type", order.order_type), null,
       order.time_in_force === null ? "" : known("tif", order.time_in_force),
       origin === "strategy" && order.strategy_id ? order.strategy_id : t(`origin.${origin}`),

@@ -255,6 +255,10 @@ listen("run-began", (run) => {
   changed();
 });
 
+/** Whether the orders of a live session are those of a run on paper; a run that has ended names no account. */
+const isOnPaper = ({ account_id, execution }) =>
+  account_id === "PAPER" || (account_id == null && execution != null && execution.model !== "live");
+
 listen("run-ended", () => {
   if (isReplay() && ordersOf("replay").some((row) => row.partial)) askList().catch(() => {});
 });
@@ -264,8 +268,8 @@ listen("synced", (session) => {
   books.clear();
   ownOrders.clear();
   if (isReplay()) takeSession(session, "replay");
-  else if (session.account_id === "PAPER") takeSession(session, "paper");
-  if (session.run_id != null || !isReplay()) askList().catch(() => {});
+  else if (isOnPaper(session)) takeSession(session, "paper");
+  if (session.run_id != null || session.last_run != null || !isReplay()) askList().catch(() => {});
 });
 
 // The list of a broker can be read from the login on.

@@ -2,7 +2,7 @@
 
 import { make } from "./dom.js";
 import { tell } from "./bus.js";
-import { t } from "./language.js";
+import { labelOf, t } from "./language.js";
 import { state } from "./state.js";
 
 /** These take the focus that decides where new charts go. */
@@ -43,8 +43,8 @@ function addClose(pane, close) {
 export function nameSubject(pane, instrumentId, granularity) {
   pane.dataset.instrumentId = instrumentId;
   const words = [instrumentId, granularity].filter((word) => word !== undefined && word !== "");
-  pane.subject.textContent = words.join(" ");
-  pane.setAttribute("aria-label", [t(pane.dataset.label), ...words].join(" "));
+  pane.subject.textContent = pane.dataset.of = words.join(" ");
+  pane.setAttribute("aria-label", labelOf(pane, t(pane.dataset.label)));
 }
 
 /** The pane that has the focus for new charts, or null. */

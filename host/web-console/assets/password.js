@@ -1,12 +1,16 @@
 // The second password: asked for when the engine wants it, sent once, kept nowhere.
 
 import { listen } from "./bus.js";
-import { openDialog, openedDialog } from "./dialogs.js";
+import { closeDialog, openDialog, openedDialog } from "./dialogs.js";
 import { make } from "./dom.js";
 import { pendingOrders, setStage } from "./pending.js";
 import { ask, isReplay, mayAct, send } from "./state.js";
 import { toast } from "./toasts.js";
 import { refusalParts } from "./refusals.js";
+import { venueOf } from "./venues_state.js";
+
+/** The reason where an order of somebody else wants it: a strategy's, or another page's. */
+const OF_OTHERS = "why.otherOrder";
 
 /**
  * Asks for the second password and gives it to the engine. `why` is the key of the reason. Gives whether the
@@ -16,10 +20,12 @@ export async function askPassword(why) {
   const input = make("input", { name: "second_password", type: "password", autocomplete: "off", label: "secondPassword" });
   let value = "";
   const confirmed = await openDialog("second-password", {
+    why,
     title: "dialog.secondPassword",
     content: [make("p", { text: why }), make("label", { class: "field" }, make("span", { text: "secondPassword" }), input)],
     ready: () => input.value !== "",
-    first: input,
+    // Nobody clicked for it: what a person is just typing elsewhere is no password.
+    first: why === OF_OTHERS ? null : input,
     confirmed: () => {
       value = input.value;
       input.value = "";
@@ -27,7 +33,8 @@ export async function askPassword(why) {
   });
   input.value = "";
   if (!confirmed) {
-    send("ForgetSecondPassword");
+    // Another page may have given it meanwhile; a strategy needs it.
+    if (why !== OF_OTHERS || !isHeld()) send("ForgetSecondPassword");
     return false;
   }
   const answer = ask("SetSecondPassword", { value });
@@ -43,6 +50,13 @@ export async function askPassword(why) {
   }
 }
 
+const isHeld = () => venueOf("web_broker").second_password === "held";
+
+listen("venue", () => {
+  const dialog = openedDialog();
+  if (dialog?.dataset.dialog === "second-password" && dialog.dataset.why === OF_OTHERS && isHeld()) closeDialog();
+});
+
 /** The order of this tab that waits for this request; null for a strategy's, another tab's, or none. */
 const ownOrder = (requestId) => pendingOrders().find((one) => one.request_id === requestId && one.stage === "sent" && !one.again);
 
@@ -55,7 +69,7 @@ listen("SecondPasswordRequired", ({ request_id }) => {
   const own = ownOrder(request_id);
   if (own !== undefined) setStage(own.order.client_order_id, "asked");
   else if (openedDialog()?.dataset.dialog === "second-password") return;
-  questions = questions.then(() => (own === undefined ? askPassword("why.otherOrder") : askForOrder(own)));
+  questions = questions.then(() => (own === undefined ? askPassword(OF_OTHERS) : askForOrder(own)));
 });
 
 /** The same order once more, and only once, where it is still pending after the password was given. */

@@ -13,6 +13,8 @@ const FIELDS = ["qty", "avg_open_price", "market_value", "unrealized_pnl"];
 /** Values move with the market; while a run goes on they are asked for this often. */
 const EVERY_MS = 1_000;
 const LIVE_EVERY_MS = 5_000;
+/** Each question delays an order that comes at the same moment. */
+const LIVE_RENEW_MS = 30_000;
 
 /** Rows as the venue tells them. */
 let rows = [];
@@ -103,7 +105,7 @@ function soon() {
 }
 
 listen("synced", () => isReplay() && isRunning() && rows.length > 0 && soon());
-listen("session-ended", (session) => takeSession(session));
+listen("session-ended", (session) => isReplay() && takeSession(session));
 
 let asking = null;
 
@@ -114,6 +116,11 @@ function askAccount() {
   ask("GetPositions", { venue: "web_broker" }).catch(() => {});
   asking = setTimeout(() => (asking = null), LIVE_EVERY_MS / 2);
 }
+
+// Values move with the market, and orders are placed elsewhere too.
+setInterval(() => {
+  if (!isReplay() && state.synced && rows.length > 0 && !document.hidden) askAccount();
+}, LIVE_RENEW_MS);
 
 let later = null;
 

@@ -1,7 +1,7 @@
 // What a refusal says: its code, what to do about it, and the engine's own words unchanged.
 
 import { foreign, make } from "./dom.js";
-import { has, t } from "./language.js";
+import { has } from "./language.js";
 
 /** The code of an answer that is none. */
 export function codeOf(error) {
@@ -26,6 +26,6 @@ export function codeParts(code, words) {
   const parts = [make("code", { translate: "no" }, code)];
   if (words) parts.push(" ", foreign("span", words));
   const advice = adviceOf(code);
-  if (advice !== null) parts.push(" ", make("span", { class: "advice" }, t(advice)));
+  if (advice !== null) parts.push(" ", make("span", { class: "advice", text: advice }));
   return parts;
 }

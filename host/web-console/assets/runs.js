@@ -7,14 +7,14 @@ import { dayText, known } from "./language.js";
 import { smallTable } from "./order_table.js";
 import { makePane } from "./panes.js";
 import { refusalParts } from "./refusals.js";
-import { ask, isReady } from "./state.js";
+import { ask, askPatiently, isReady } from "./state.js";
 import { toast } from "./toasts.js";
 
 let runs = [];
 
 export function makeRunsPane() {
   const pane = makePane("runs");
-  const table = smallTable("runs", ["run", "runKind", "strategy", "instrument", "days", "end", "finalEquity", "report"]);
+  const table = smallTable("runs", ["run", "report", "runKind", "strategy", "instrument", "days", "end", "finalEquity"]);
   pane.tools.append(actionButton("refresh", "refresh", () => refresh()));
   pane.body.append(table.node);
   const job = drawing(() => table.body.replaceChildren(...runs.map(row)));
@@ -29,14 +29,14 @@ function row(run) {
   const days = run.start_date == null ? "" : `${dayText(run.start_date)} \u2013 ${dayText(run.end_date ?? run.start_date)}`;
   const open = actionButton("open-report", "open", () => openReport(run.run_id), { class: "small", disabled: run.report === false });
   return make("tr", { "data-run-id": run.run_id, "data-run-kind": run.run_kind, "data-status": run.status },
-    foreign("td", run.run_id), make("td", {}, known("runKind", run.run_kind)), foreign("td", run.strategy_id ?? ""),
+    foreign("td", run.run_id), make("td", {}, open), make("td", {}, known("runKind", run.run_kind)), foreign("td", run.strategy_id ?? ""),
     make("td", { translate: "no" }, (run.instrument_ids ?? []).join(" ")), number("td", days === "" ? null : `${run.start_date} ${run.end_date ?? run.start_date}`, {}, days), make("td", {}, known("runEnd", run.status)),
-    number("td", run.final_equity ?? null, { class: "right" }), make("td", {}, open));
+    number("td", run.final_equity ?? null, { class: "right" }));
 }
 
 async function refresh() {
   if (!isReady()) return;
-  const answer = await ask("GetRuns").catch(() => null);
+  const answer = await askPatiently("GetRuns").catch(() => null);
   if (answer === null) return;
   runs = answer.runs;
   refreshed();

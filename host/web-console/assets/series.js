@@ -277,10 +277,33 @@ export class BarSeries {
     if (older.length > 0) this.merge(older);
   }
 
-  /** Adds older bars; those that are there already stay. */
+  /** Grows the newest bar by trades, which are of its minute or later; the engine tells minutes that are over. */
+  grow(rows) {
+    for (const row of rows) {
+      const last = this.bars[this.count - 1];
+      const made = barOf(row);
+      if (last === undefined || made.open_time_ms > last.open_time_ms) this.put(this.count, made);
+      else if (made.open_time_ms === last.open_time_ms && !last.is_final) this.put(this.count - 1, joinedBars(last, made));
+    }
+  }
+
+  /** Puts trades that were before those of the newest bar into it. */
+  precede(rows) {
+    const [open, ...rest] = rows.map(barOf).filter((one, _, all) => one.open_time_ms === all[all.length - 1].open_time_ms);
+    if (open === undefined) return;
+    const before = rest.reduce(joinedBars, open);
+    const last = this.bars[this.count - 1];
+    if (last === undefined || before.open_time_ms > last.open_time_ms) this.put(this.count, before);
+    else if (before.open_time_ms === last.open_time_ms && !last.is_final) this.put(this.count - 1, joinedBars(before, last));
+  }
+
+  /** Adds older bars. */
   merge(older) {
-    const byTime = new Map(older.map((bar) => [bar.open_time_ms, bar]));
-    for (const bar of this.bars) byTime.set(bar.open_time_ms, bar);
+    const byTime = new Map(this.bars.map((bar) => [bar.open_time_ms, bar]));
+    for (const bar of older) {
+      const known = byTime.get(bar.open_time_ms);
+      byTime.set(bar.open_time_ms, known === undefined ? bar : newer(known, bar));
+    }
     const all = [...byTime.values()].sort((one, other) => one.open_time_ms - other.open_time_ms);
     this.bars = [];
     all.forEach((bar, place) => this.put(place, bar));
@@ -311,9 +334,26 @@ export class BarSeries {
   }
 }
 
+const MINUTE_MS = 60_000;
+
+/** The bar of a minute with one trade. */
+function barOf({ ts_ms, price, qty }) {
+  const begun = ts_ms - (ts_ms % MINUTE_MS);
+  return { open_time_ms: begun, close_time_ms: begun + MINUTE_MS, open: price, high: price, low: price, close: price, volume: qty, is_final: false };
+}
+
+/** Two parts of one bar, the earlier one first. */
+function joinedBars(first, second) {
+  return {
+    ...first, close: second.close, volume: String(Number(first.volume) + Number(second.volume)),
+    high: Number(second.high) > Number(first.high) ? second.high : first.high,
+    low: Number(second.low) < Number(first.low) ? second.low : first.low,
+  };
+}
+
 /** Of two states of one bar the one with more volume; a final one stays. */
 function newer(known, told) {
-  if (known.is_final && !told.is_final) return known;
+  if (known.is_final !== told.is_final) return known.is_final ? known : told;
   return Number(told.volume) >= Number(known.volume) ? told : known;
 }
 

@@ -86,7 +86,7 @@ function render() {
   if (isReplay()) renderReplay();
   else renderVenues();
   setNumber(parts.buying_power, state.money.buying_power);
-  parts.signOut.disabled = state.connection !== "ready";
+  parts.signOut.disabled = state.connection !== "ready" || state.scope === "read_only";
   document.title = `${productionVenues().length > 0 ? "\u3010\u672c\u756a\u3011" : ""}${t(isReplay() ? "title.replay" : "title.live")}`;
 }
 

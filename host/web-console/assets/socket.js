@@ -29,7 +29,7 @@ const ANSWERS = {
 const REFUSALS = new Set(["Error", "EngineError", "EngineBusy", "OrderRejected", "SecondPasswordRequired"]);
 const LONG = new Set(["LoadReplayData", "StartEngine", "StopEngine", "CancelAllOrders", "RequestVenueLogin"]);
 /** What a page that may only read may send. */
-const READING = /^(Ping|Get[A-Za-z]+|Subscribe|Unsubscribe|OpenReport|SignOut)$/;
+const READING = /^(Ping|Get[A-Za-z]+|Subscribe|Unsubscribe|OpenReport)$/;
 
 const BOARD = '{"event":"DepthSnapshot",';
 const BOARD_HEAD = 240;

@@ -41,6 +41,21 @@ export function useSocket(given) {
 /** Sends a command and gives its answer; throws `NoAnswer`. */
 export const ask = (op, fields, id) => socket.ask(op, fields, id);
 
+/** How long a question waits where the engine answers others. */
+const BUSY_MS = 200;
+
+/** As `ask`, and again while the engine is busy with others. Throws `NoAnswer`. */
+export async function askPatiently(op, fields) {
+  for (;;) {
+    try {
+      return await ask(op, fields);
+    } catch (error) {
+      if (error.event?.event !== "EngineBusy") throw error;
+    }
+    await new Promise((again) => setTimeout(again, BUSY_MS));
+  }
+}
+
 /** A new id of a command. */
 export const requestId = () => socket.id();
 
@@ -134,7 +149,8 @@ listen("Session", (event) => {
   state.parameters = event.parameters ?? null;
   state.run = event.run_id == null ? null
     : { run_id: event.run_id, strategy_id: event.strategy_id, kind: runKind(event.account_id) };
-  if (isReplay()) takeMoney(event);
+  // A broker's money is asked for anew; what another mode of this tab left is none.
+  takeMoney(isReplay() ? event : {});
   setSessionState(event.state);
   showRoot();
   tell("synced", event);
@@ -189,7 +205,7 @@ export function shownInstruments(session) {
 
 // The end of a run is told in full by the session: the values of positions, the whole curve.
 listen("run-ended", () => {
-  if (isReplay()) ask("GetSession").then((session) => tell("session-ended", session), () => {});
+  ask("GetSession").then((session) => tell("session-ended", session), () => {});
 });
 
 listen("ReplaySpeedChanged", (event) => {

@@ -9,7 +9,7 @@ import { makePane } from "./panes.js";
 import { OrderTable } from "./order_table.js";
 import { askPassword } from "./password.js";
 import { codeParts, refusalParts } from "./refusals.js";
-import { ask, isReplay, isRunning, mayAct, state } from "./state.js";
+import { ask, askPatiently, isReplay, isRunning, mayAct, state } from "./state.js";
 import { paramControls, readParams } from "./strategy_params.js";
 import { venueOf } from "./venues_state.js";
 
@@ -99,6 +99,8 @@ function makeForm() {
 function kindChoice() {
   const one = (value, key) => {
     const radio = make("input", { type: "radio", name: "paper", value, checked: value === "true" });
+    // What was typed for a run on paper starts none with real orders.
+    radio.addEventListener("change", () => (parts.controls.strategy_id.value = ""));
     return make("label", { class: "check" }, radio, make("span", { text: key }));
   };
   const node = make("div", { class: "wide kinds", role: "radiogroup", label: "runKind" }, one("true", "runKind.paper"), one("false", "runKind.live"));
@@ -110,7 +112,7 @@ const kind = () => (isRunning() ? state.run?.kind : null) ?? (isReplay() ? "repl
 
 /** The strategies that the engine has. */
 listen("synced", async () => {
-  const answer = await ask("GetStrategies").catch(() => null);
+  const answer = await askPatiently("GetStrategies").catch(() => null);
   if (answer === null || parts === null) return;
   parts.strategies.replaceChildren(...answer.strategies.map(({ strategy_file, name }) => {
     const option = make("option", { value: strategy_file });
@@ -130,9 +132,10 @@ async function askParameters() {
   const file = parts.controls.strategy_file.value.trim();
   if (file === "" || file === parametersOf) return;
   parametersOf = file;
-  const answer = await ask("GetStrategyParameters", { strategy_file: file }).catch((error) => error);
-  if (parametersOf !== file) return;
+  // Those of another file are no part of a start in between.
   parts.params.replaceChildren();
+  const answer = await askPatiently("GetStrategyParameters", { strategy_file: file }).catch((error) => error);
+  if (parametersOf !== file) return;
   if (answer instanceof Error) {
     parts.params.append(make("p", { class: "hint wide" }, ...refusalParts(answer)));
     return;
@@ -240,12 +243,19 @@ async function start() {
     if (!isReal() || venueOf("web_broker").second_password === "held" || (await askPassword("why.strategy"))) {
       errors = [];
       await ask("StartEngine", { engine: isReplay() ? "Backtest" : "Live", strategy_id: read.strategy_id, config: read.config });
+      if (isReal()) backToPaper();
     }
   } catch (error) {
     showProblem(refusalParts(error));
   }
   starting = false;
   draw(render);
+}
+
+/** Each start with real orders is decided anew: an Enter in a field begins no further one. */
+function backToPaper() {
+  parts.form.querySelector("[name=paper][value=true]").checked = true;
+  parts.form.elements.strategy_id.value = "";
 }
 
 function showProblem(nodes) {

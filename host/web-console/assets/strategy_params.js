@@ -26,6 +26,8 @@ export function readParams(host) {
     const text = kind === "boolean" ? String(control.checked) : control.value.trim();
     if (text === control.dataset.default) continue;
     if (FORMS[kind] !== undefined && !FORMS[kind].test(text)) return { wrong: control.name };
+    // JSON of a browser has no larger whole numbers.
+    if (kind === "integer" && !Number.isSafeInteger(Number(text))) return { wrong: control.name };
     values[control.name.slice("param.".length)] = kind === "boolean" ? control.checked : FORMS[kind] === undefined ? text : Number(text);
   }
   return { values };

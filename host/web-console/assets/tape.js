@@ -42,19 +42,34 @@ function render() {
   const count = Math.min(trades.length, ROWS_SHOWN);
   while (rows.length < count) rows.push(makeRow());
   while (rows.length > count) rows.pop().node.remove();
-  for (let place = 0; place < count; place++) {
-    const trade = trades[place];
-    const { node, cells } = rows[place];
-    setAttribute(node, "data-sequence-id", trade.sequence_id);
-    setAttribute(node, "data-side", trade.side);
-    setAttribute(node, "data-side-rule", trade.side_rule);
-    setNumber(cells[0], trade.ts_ms, preciseClockOf(trade.ts_ms));
-    setNumber(cells[1], trade.price);
-    setNumber(cells[2], trade.qty);
-    const rule = trade.side_rule === null ? "" : known("sideRule", trade.side_rule);
-    setText(cells[3], `${MARKS[trade.side] ?? ""} ${known("taker", trade.side)}`);
-    setAttribute(cells[3], "title", rule);
+  // The oldest rows become those of the new trades; all others stay as they are.
+  const fresh = newerThan(trades, rows[0]?.trade, count);
+  for (const row of rows.splice(count - fresh, fresh).reverse()) {
+    body.prepend(row.node);
+    rows.unshift(row);
   }
+  for (let place = 0; place < count; place++) show(rows[place], trades[place]);
+}
+
+/** How many trades are newer than the one that is shown first; none where that is there no more: all rows change. */
+function newerThan(trades, shown, count) {
+  for (let place = 0; place < count; place++) if (trades[place] === shown) return place;
+  return 0;
+}
+
+function show(row, trade) {
+  if (row.trade === trade && row.language === globalThis.language) return;
+  Object.assign(row, { trade, language: globalThis.language });
+  const { node, cells } = row;
+  setAttribute(node, "data-sequence-id", trade.sequence_id);
+  setAttribute(node, "data-side", trade.side);
+  setAttribute(node, "data-side-rule", trade.side_rule);
+  setNumber(cells[0], trade.ts_ms, preciseClockOf(trade.ts_ms));
+  setNumber(cells[1], trade.price);
+  setNumber(cells[2], trade.qty);
+  const rule = trade.side_rule === null ? "" : known("sideRule", trade.side_rule);
+  setText(cells[3], `${MARKS[trade.side] ?? ""} ${known("taker", trade.side)}`);
+  setAttribute(cells[3], "title", rule);
 }
 
 listen("market-trades", (data) => data.ticker === selectedTicker() && pane !== null && soon());

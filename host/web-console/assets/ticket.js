@@ -9,7 +9,7 @@ import { instrument } from "./instrument.js";
 import { applyTexts, t } from "./language.js";
 import { orderVenue } from "./orders.js";
 import { makePane } from "./panes.js";
-import { mayBeThere, unknownOrders } from "./pending.js";
+import { mayBeThere, pendingOf, unknownOrders } from "./pending.js";
 import { refusalParts } from "./refusals.js";
 import { isProduction, isReplay, isRunning, mayAct, state } from "./state.js";
 import { submit } from "./submit.js";
@@ -17,6 +17,8 @@ import { venueOf } from "./venues_state.js";
 
 /** After an answer a review is taken only when this has passed. */
 const REST_MS = 1_000;
+/** A click so near to that on Review is none on Send, wherever that lies now. */
+const SAME_PLACE_PX = 8;
 const TYPES = ["MARKET", "LIMIT", "STOP_MARKET", "STOP_LIMIT"];
 const TIMES = ["DAY", "GTD", "AT_THE_OPEN", "AT_THE_CLOSE"];
 const MARGIN_TAGS = {
@@ -38,6 +40,8 @@ let review = null;
 /** The order that is on its way: its answer is waited for. */
 let leaving = null;
 let restsUntil = 0;
+/** The click on Review; null where a key did it. */
+let reviewClick = null;
 
 /** The ticket's pane. */
 export function makeTicketPane() {
@@ -107,6 +111,7 @@ function editing() {
   fields.quantity.addEventListener("keydown", (event) => stepByKey(event, "quantity"));
   for (const name of ["price", "trigger_price"]) fields[name].addEventListener("keydown", (event) => stepByKey(event, name));
   parts.review = make("button", { type: "submit", "data-action": "review", text: "review", class: "main" });
+  parts.review.addEventListener("click", (event) => (reviewClick = event.detail > 0 ? event : null));
   parts.edit = make("div", { class: "fields edit" },
     make("div", { class: "wide named" }, field("instrument", fields.instrument_id), parts.name),
     field("side", fields.order_side), field("type", fields.order_type), step("quantity", "quantity"),
@@ -229,7 +234,7 @@ function beginReview() {
     return;
   }
   const order = Object.freeze({ client_order_id: crypto.randomUUID(), ...read.order });
-  review = { venue: orderVenue(), order, worth: worthOf(order), shownAt: performance.now() };
+  review = { venue: orderVenue(), order, worth: worthOf(order) };
   parts.outcome.replaceChildren();
   showReview();
 }
@@ -258,7 +263,6 @@ function showReview() {
       make("ul", {}, ...may.map((one) => make("li", { "data-client-order-id": one.order.client_order_id }, wordsOf(one.order)))),
       make("label", { class: "check" }, sure, make("span", { text: "ask.notThere" }))));
   }
-  // Back lies where Review was, so that a second click there sends nothing.
   parts.summary.replaceChildren(...content, make("div", { class: "actions" }, sending, back));
   parts.summary.hidden = false;
   parts.edit.hidden = true;
@@ -289,15 +293,20 @@ function summaryOf(venue, order) {
 /** An order in one line. */
 export function wordsOf(order) {
   const node = make("span", {}, make("span", { translate: "no" }, order.instrument_id), " ",
-    make("b", { class: order.order_side, text: `side.${order.order_side}` }), " ", number("b", order.quantity), " ",
-    make("span", { text: `type.${order.order_type}` }));
+    make("b", { class: order.order_side, text: `side.${order.order_side}` }), " ", number("b", order.quantity));
+  // An event of another client's order does not tell its type; the list does.
+  if (order.order_type != null) node.append(" ", make("span", { text: `type.${order.order_type}` }));
   if (order.price != null) node.append(" ", number("b", order.price));
   return node;
 }
 
-/** Sends what the review shows, once. The second click of a double click on Review is none on Send. */
+/** Whether a click is one more at the place of Review. */
+const isOnReview = ({ detail, clientX, clientY }) => detail > 0 && reviewClick !== null
+  && Math.hypot(clientX - reviewClick.clientX, clientY - reviewClick.clientY) < SAME_PLACE_PX;
+
+/** Sends what the review shows, once. A second click on Review is none on Send. */
 async function sendReviewed(event) {
-  if (review === null || event.detail > 1 || openedDialog() !== null || whyNot() !== null || isLocked()) return;
+  if (review === null || event.detail > 1 || isOnReview(event) || openedDialog() !== null || whyNot() !== null || isLocked()) return;
   const reviewed = review;
   if (mustRetype(reviewed.worth)) {
     const typed = await retype(reviewed.order.quantity, summaryOf(reviewed.venue, reviewed.order));
@@ -332,6 +341,9 @@ function answered({ order, error }) {
   draw(render);
 }
 
+/** How far an order on its way is: one that waits for the second password has not left. */
+const stateOf = (order) => (pendingOf(order.client_order_id)?.stage === "asked" ? "state.asked" : "state.sending");
+
 /** Amounts, limits and what is not possible now. */
 function render() {
   const why = whyNot();
@@ -348,7 +360,7 @@ function render() {
   parts.review.disabled = why !== null || locked || leaving !== null || rests;
   const send = form.querySelector("[data-action=send]");
   if (send !== null && (why !== null || locked)) send.disabled = true;
-  setText(parts.state, leaving !== null ? t("state.sending") : why !== null ? t(why) : "");
+  setText(parts.state, leaving !== null ? t(stateOf(leaving)) : why !== null ? t(why) : "");
   renderLock(locked);
   renderEstimate();
   renderUnknown();

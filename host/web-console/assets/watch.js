@@ -3,6 +3,7 @@
 import { listen } from "./bus.js";
 import { actionButton, make, setAttribute, setNumber, setText } from "./dom.js";
 import { draw, drawing, slowly } from "./frames.js";
+import { applyTexts } from "./language.js";
 import { liveLayout } from "./live_store.js";
 import { select, selectedTicker, subscribe, tickerData, unsubscribe } from "./market.js";
 import { makePane } from "./panes.js";
@@ -58,8 +59,8 @@ function addRow(ticker) {
   const remove = actionButton("unsubscribe", "remove", () => removeTicker(ticker), { class: "icon" });
   delete remove.dataset.text;
   remove.textContent = "\u00d7";
-  remove.dataset.label = "unsubscribe";
-  remove.setAttribute("aria-label", ticker);
+  Object.assign(remove.dataset, { label: "unsubscribe", of: ticker });
+  applyTexts(remove);
   const node = make("tr", { "data-ticker": ticker }, make("td", {}, choose), cells.name, cells.price, make("td", {}, remove));
   node.addEventListener("click", (event) => {
     if (event.target.closest("button") === null) show(ticker);
@@ -76,11 +77,18 @@ async function removeTicker(ticker) {
     toast("reject", refusalParts(error));
     return;
   }
+  drop(ticker);
+}
+
+function drop(ticker) {
   rows.get(ticker)?.node.remove();
-  rows.delete(ticker);
+  if (!rows.delete(ticker)) return;
   if (selectedTicker() === ticker) show([...rows.keys()].pop() ?? null);
   keep();
 }
+
+// What nobody pushes any more is not watched.
+listen("SubscriptionEvicted", ({ symbol }) => drop(symbol));
 
 function show(ticker) {
   select(ticker);

@@ -21,6 +21,8 @@ pub const CODE_TIME: Duration = Duration::from_secs(60);
 const SESSION_TIME: Duration = Duration::from_secs(12 * 3_600);
 /// Sessions at the same time.
 pub const SESSIONS_MAX: usize = 8;
+/// Connections of one session: tabs of a copied page, and those of a reload that are not gone yet.
+const CONNECTIONS_MAX: usize = 4;
 /// Codes, and addresses of reports, that are good at the same time; with more the oldest goes.
 const CODES_MAX: usize = 64;
 
@@ -156,10 +158,13 @@ impl Sessions {
         Some(SessionKey { session_id: session_id.to_owned(), key: key.clone(), scope: *scope })
     }
 
-    /// A connection of a session has begun. False: the session has ended meanwhile.
+    /// A connection of a session has begun. False: the session has ended meanwhile, or has enough of them.
     pub fn connected(&self, session_id: &str) -> bool {
         let mut state = self.lock();
         let Some(session) = state.sessions.get_mut(session_id) else { return false };
+        if session.connections >= CONNECTIONS_MAX {
+            return false;
+        }
         session.connections += 1;
         true
     }
@@ -244,6 +249,9 @@ mod tests {
         };
         let (one, two) = (begin(), begin());
         assert!(sessions.connected(&two));
+        (1..CONNECTIONS_MAX).for_each(|_| assert!(sessions.connected(&two)));
+        assert!(!sessions.connected(&two), "it has enough connections");
+        (1..CONNECTIONS_MAX).for_each(|_| sessions.disconnected(&two));
         assert!(sessions.find_at(&one, SESSION_TIME - SECOND).is_some());
         assert!(sessions.find_at(&one, SESSION_TIME).is_none());
         assert!(sessions.find_at(&two, SESSION_TIME).is_some(), "it is connected");

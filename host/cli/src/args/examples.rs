@@ -222,7 +222,7 @@ pub(super) const EXAMPLES: [(&str, [&str; 2]); 58] = [
     ),
     ("order password", ["kumiki order password", "kumiki order password --config-dir config"]),
     ("order watch", ["kumiki order watch", "kumiki order watch --format json"]),
-    ("console", ["kumiki console --mode replay --data ./sample", "kumiki console --print"]),
+    ("console", ["kumiki console --mode replay --data data", "kumiki console --print"]),
     ("watch", ["kumiki watch 7203 9984 --login", "kumiki watch 7203 --once"]),
     ("key", ["kumiki key set jquants-api-key", "kumiki key list"]),
     (

@@ -10,9 +10,9 @@ use super::order::EngineFolderArgs;
 pub(crate) const CONSOLE_HELP: &str = "\
 The page is served on this machine only, at 127.0.0.1 and the console's port. Its address is good once and for 60 s. The page then has a key of its own, which ends with the engine, by Sign out, or after 12 hours without a page. At most 8 such pages are signed in.
 
-Without --mode an engine has to run. With --mode one of that kind is started where none runs; its log is engine.log in the cache folder. It goes on when the page is closed.
+Without --mode an engine has to run. With --mode one of that kind is started where none runs; its log is engine.log in the cache folder. It goes on when the page is closed; `kumiki live stop --engine` ends it. A replay needs the folder of its data, --data.
 
-KUMIKI_BROWSER names the program that opens the page; it gets a file that leads to the page. Default: the system's browser.
+KUMIKI_BROWSER names the program that opens the page; it gets a file that leads to the page. Default: the system's browser. A browser that may not read the system's folder for temporary files, as those of snap packages, finds no file: open what --print prints then.
 
 Exit codes:
   0  the page was opened, or its address was printed

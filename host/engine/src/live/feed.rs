@@ -11,11 +11,11 @@ use marketdata::MadeBar;
 use venues::Recipient;
 use venues::local_broker::{VENUE, VenueEvent};
 
-use crate::hub::{ClientId, Hub};
+use crate::hub::ClientId;
 use crate::limits::STREAM_HEADS_MAX;
 use crate::outbox::TradesHead;
 use crate::present::market::{EXCHANGE, depth_event, live_bar, live_trade, made_bar};
-use crate::session::Shared;
+use crate::session::{Core, Shared};
 
 /// What the trades of each symbol have in common, so that they are made once.
 #[derive(Debug, Default)]
@@ -34,13 +34,9 @@ impl Feed {
     pub(super) fn market(&mut self, shared: &Shared, update: &MarketUpdate) {
         let symbol = update.board.symbol.as_str();
         // Only this thread changes who wants what, but for clients that leave.
-        {
-            let mut core = shared.lock();
-            if !core.hub.is_wanted(symbol) {
-                core.live_past.forget(update.board.symbol);
-                self.bars.remove(&update.board.symbol);
-                return;
-            }
+        if !shared.lock().wants(symbol) {
+            self.bars.remove(&update.board.symbol);
+            return;
         }
         let text = crate::hub::depth_text(&depth_event(&update.board));
         let trade =
@@ -113,7 +109,8 @@ fn send_bar(shared: &Shared, symbol: Symbol, made: &MadeBar) {
 }
 
 /// Sends an event, after it has changed who subscribes which symbol.
-pub(super) fn send(hub: &mut Hub, to: Recipient, event: &VenueEvent) {
+pub(super) fn send(core: &mut Core, to: Recipient, event: &VenueEvent) {
+    let hub = &mut core.hub;
     let tickers = match to {
         Recipient::Client(number) => hub.tickers(ClientId::of(number)),
         Recipient::All => None,
@@ -139,6 +136,9 @@ pub(super) fn send(hub: &mut Hub, to: Recipient, event: &VenueEvent) {
         | VenueEvent::UnreadableOrder { .. } => {}
     }
     hub.send_to(to, &crate::present::local_broker::event(event));
+    if matches!(event, VenueEvent::Unsubscribed { .. } | VenueEvent::Evicted { .. }) {
+        core.forget_past();
+    }
 }
 
 #[cfg(test)]
@@ -222,7 +222,7 @@ pub(super) mod tests {
         }
 
         fn event(&self, to: Recipient, event: &VenueEvent) {
-            send(&mut self.shared.lock().hub, to, event);
+            send(&mut self.shared.lock(), to, event);
         }
 
         fn frame(&mut self, symbol: &str, session: &str, sequence_id: u64, has_trade: bool) {

@@ -169,7 +169,7 @@ impl Gateway {
                     {
                         shared.notice(NoticeKind::LoginNeeded, &format!("{VENUE}: {message}"));
                     }
-                    feed::send(&mut shared.lock().hub, to, event);
+                    feed::send(&mut shared.lock(), to, event);
                 }
                 Output::Market(update) => {
                     shared.live.strategy.update(update);

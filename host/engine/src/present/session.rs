@@ -215,7 +215,7 @@ pub(crate) fn session<'a>(core: &'a Core, to: &CommandContext<'a>) -> Event<'a> 
         }),
         parameters: run.map(parameters).unwrap_or_default(),
         equity_curve: of_run(run, |run| {
-            let points = run.equity_curve.points.iter();
+            let points = run.equity_curve(core.is_live()).iter();
             points
                 .map(|row| EquityPoint {
                     ts_event_ms: row.ts_event.millis(),

@@ -120,7 +120,7 @@ impl Shell {
         command.env("KUMIKI_KEY_STORE", "off").env("KUMIKI_PROGRAM", built::kumiki());
         let package = files::workspace_root().join("clients/python/src");
         command.env("PYTHONPATH", package).env("PYTHONDONTWRITEBYTECODE", "1");
-        command.env("MPLBACKEND", "Agg");
+        command.env("MPLBACKEND", "Agg").env("KUMIKI_BROWSER", "true");
         command.envs(KEPT.iter().filter_map(|name| Some((name, env::var_os(name)?))));
         command
     }
