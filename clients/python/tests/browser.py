@@ -20,7 +20,7 @@ FLAGS = (
     "--remote-debugging-port=0"
 ).split()
 #: Keys that a test may press, with their codes.
-KEYS = {"Enter": 13, "Tab": 9, "Escape": 27, "F6": 117, "ArrowLeft": 37, "ArrowRight": 39}
+KEYS = {"Enter": 13, "Tab": 9, "Escape": 27, "F6": 117, "ArrowLeft": 37, "ArrowRight": 39, " ": 32}
 
 
 def found():
@@ -31,10 +31,12 @@ def found():
 
 
 class Browser:
-    """A running browser with a profile of its own."""
+    """A running browser with a profile of its own; `more` are other flags of it."""
 
-    def __init__(self, folder, language="en-US"):
+    def __init__(self, folder, language="en-US", more=()):
+        self.folder = folder
         command = [found(), *FLAGS, f"--lang={language}", f"--accept-lang={language}", f"--user-data-dir={folder}"]
+        command += more
         self.process = subprocess.Popen(
             [*command, "about:blank"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
             text=True, start_new_session=True)
@@ -59,7 +61,26 @@ class Browser:
             self.events.append(answer)
 
     def page(self, url, width=1280, height=720):
-        return Page(self, url, width, height)
+        """A new tab."""
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        page = Page(self, target, width, height)
+        page.go(url)
+        return page
+
+    def tabs(self):
+        """The tabs, by their numbers: those of `page`, and those that pages have opened."""
+        targets = self.call("Target.getTargets")["targetInfos"]
+        return {target["targetId"] for target in targets if target["type"] == "page"}
+
+    def opened_by(self, act, width=1280, height=720):
+        """The tab that a page opens when `act` is called."""
+        before = self.tabs()
+        act()
+        deadline = time.monotonic() + PATIENCE
+        while not (new := self.tabs() - before):
+            assert time.monotonic() < deadline, "no tab was opened"
+            time.sleep(0.02)
+        return Page(self, new.pop(), width, height)
 
     def close(self):
         # Its helpers too: they hold the pipe.
@@ -72,14 +93,12 @@ class Browser:
 class Page:
     """A tab."""
 
-    def __init__(self, browser, url, width, height):
-        self.browser = browser
-        target = browser.call("Target.createTarget", url="about:blank")["targetId"]
+    def __init__(self, browser, target, width, height):
+        self.browser, self.target = browser, target
         self.session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log"):
             self.call(f"{domain}.enable")
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-        self.go(url)
 
     def call(self, method, **params):
         return self.browser.call(method, self.session, **params)
@@ -90,9 +109,13 @@ class Page:
     def reload(self):
         self.call("Page.reload")
 
+    def close(self):
+        self.browser.call("Target.closeTarget", targetId=self.target)
+
     def js(self, code):
-        """The value of an expression in the page."""
-        answer = self.call("Runtime.evaluate", expression=code, awaitPromise=True, returnByValue=True)
+        """The value of an expression in the page, which takes it for the act of a person."""
+        how = {"awaitPromise": True, "returnByValue": True, "userGesture": True}
+        answer = self.call("Runtime.evaluate", expression=code, **how)
         assert "exceptionDetails" not in answer, (code, answer["exceptionDetails"])
         return answer["result"].get("value")
 
@@ -116,12 +139,18 @@ class Page:
         """An attribute `data-...` of an element, by its name in the document."""
         return self.js(f"{self.one(selector)}.getAttribute('data-{name}')")
 
-    def click(self, selector):
-        place = self.js(
+    def place(self, selector):
+        """The middle of an element, which is brought into sight."""
+        return self.js(
             f"(() => {{ const one = {self.one(selector)}; one.scrollIntoView({{block: 'nearest'}});"
             " const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()")
+
+    def click(self, selector):
+        self.click_at(*self.place(selector))
+
+    def click_at(self, x, y):
         for kind in ("mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1)
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def fill(self, selector, value):
         self.js(
@@ -129,10 +158,20 @@ class Page:
             " for (const kind of ['input', 'change']) one.dispatchEvent(new Event(kind, {bubbles: true})); })()")
 
     def key(self, key):
-        more = {"text": "\r"} if key == "Enter" else {}
+        more = {"text": "\r" if key == "Enter" else key} if key in ("Enter", " ") else {}
+        code = "Space" if key == " " else key
         for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=KEYS[key], **more)
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=code, windowsVirtualKeyCode=KEYS[key], **more)
             more = {}
+
+    def write(self, text):
+        """Types a text where the focus is, in the place of what stands there."""
+        how = {"key": "a", "code": "KeyA", "windowsVirtualKeyCode": 65, "modifiers": 2}
+        self.call("Input.dispatchKeyEvent", type="rawKeyDown", commands=["selectAll"], **how)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **how)
+        for letter in text:
+            self.call("Input.dispatchKeyEvent", type="keyDown", key=letter, text=letter)
+            self.call("Input.dispatchKeyEvent", type="keyUp", key=letter)
 
     def problems(self):
         """What scripts and the browser have complained of so far."""

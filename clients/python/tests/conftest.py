@@ -12,8 +12,8 @@ import threading
 import pytest
 
 # What these two assert is told as well as in the tests themselves.
-pytest.register_assert_rewrite("bare_client", "engine_process", "frames", "live_world", "local_world", "market_world",
-                              "plain_client", "sessions")
+pytest.register_assert_rewrite("bare_client", "browser", "console_pages", "engine_process", "frames", "live_world",
+                              "local_world", "market_world", "page_access", "plain_client", "sessions")
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 # The package as it is in the source tree; the wheel is tried by `cargo xtask dist`.
@@ -210,6 +210,16 @@ def session(tmp_path, market):
     yield session
     for one in sessions:
         one.close()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """A browser for the tests of a file; each makes tabs of its own."""
+    from browser import Browser
+
+    one = Browser(tmp_path_factory.mktemp("profile"))
+    yield one
+    one.close()
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@ connection. `request` sends what a browser would, and what it would not."""
 
 import http.client
 import json
+import socket
 from urllib.parse import urlsplit
 
 from plain_client import PATIENCE, Client
@@ -24,6 +25,21 @@ def request(url, method="GET", body=None, headers=None):
 
 def http_connection(port):
     return http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+
+
+def slow_connection(url, begun=b"GET / HTTP/1.1\r\nHost: "):
+    """A connection to a console whose request is begun."""
+    one = socket.create_connection(("127.0.0.1", urlsplit(url).port), PATIENCE)
+    one.sendall(begun)
+    return one
+
+
+def is_closed(connection):
+    """Waits for what a console says to a connection: whether it closes it without an answer."""
+    try:
+        return connection.recv(64) == b""
+    except ConnectionResetError:
+        return True
 
 
 def origin_of(url):

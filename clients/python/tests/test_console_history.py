@@ -5,6 +5,7 @@ import json
 
 import pytest
 from engine_process import wait_until
+from local_world import LocalWorld, all_trades, stream, trades_of
 
 TICKER = "7203"
 CODE = "7203.TSE"
@@ -21,10 +22,6 @@ def pages(client, kind, limit, venue="replay"):
         if not answer["more"]:
             return rows
         before = {"before": answer[name][0][key]}
-
-
-def trades_of(client):
-    return [row for event in client.events if event["event"] == "Trades" for row in event["trades"]]
 
 
 def bars_of(client):
@@ -105,3 +102,65 @@ def test_limits_of_the_day_come_from_the_day_before(engine, market):
         if client.ask("GetSession", "Session")["rows_done"] < first:
             assert client.ask("GetInstrument", "Instrument", **unit) | {"request_id": ""} == before | {"request_id": ""}
         client.ask("SetReplaySpeed", "ReplaySpeedChanged", multiplier="max")
+
+
+# --- The live market.
+
+
+@pytest.fixture
+def world(tmp_path):
+    with LocalWorld(tmp_path, market=("--still", "--first-day", "2026-01-05")) as world:
+        yield world
+
+
+def trade(world, *clocks):
+    """A trade at each time, which all but the first of a session are."""
+    world.gateway.control(*(
+        {"do": "trade", "symbol": TICKER, "price": str(2850 + at), "quantity": 100, "time": clock}
+        for at, clock in enumerate(clocks)))
+
+
+def past(client):
+    """The trades and bars that a client is told of before."""
+    return pages(client, "trades", 2, "local_broker"), pages(client, "bars", 1, "local_broker")
+
+
+def told(world, client):
+    """The trades and bars that a client has been told since it subscribed."""
+    trades = all_trades(world, client)
+    client.ask("Ping", "Pong")
+    return trades, bars_of(client)
+
+
+def test_the_past_of_the_live_market_is_what_was_told(world):
+    """C7. Since somebody subscribed, and to who comes while somebody does."""
+    with world.client() as first, world.client() as late:
+        stream(world, first)
+        trade(world, *(f"10:0{minute}:{second}0" for minute in range(4) for second in range(3)))
+        trades, bars = told(world, first)
+        assert len(trades) == 11 and len(bars) == 3
+        late.ask("Subscribe", "Subscribed", venue="local_broker", ticker=TICKER)
+        assert past(late) == past(first) == (trades, bars)
+        # What comes joins it.
+        trade(world, "10:04:00")
+        now = told(world, first)
+        late.wait("KlineUpdate")
+        assert past(late) == now == (trades + trades_of(late), bars + bars_of(late))
+
+
+def test_nothing_is_told_of_before_the_first_subscription(world):
+    """While somebody subscribes the past is kept; it ends with the last of them."""
+    with world.client() as first, world.client() as other:
+        stream(world, first)
+        other.ask("Subscribe", "Subscribed", venue="local_broker", ticker=TICKER)
+        trade(world, "10:00:00", "10:00:10", "10:01:00")
+        known = told(world, first)
+        unit = {"venue": "local_broker", "ticker": TICKER}
+        first.ask("Unsubscribe", "Unsubscribed", **unit)
+        first.ask("Subscribe", "Subscribed", **unit)
+        assert past(first) == known and all(known)
+        first.ask("Unsubscribe", "Unsubscribed", **unit)
+        other.ask("Unsubscribe", "Unsubscribed", **unit)
+        for client in (first, other):
+            client.ask("Subscribe", "Subscribed", **unit)
+            assert past(client) == ([], [])

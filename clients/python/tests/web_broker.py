@@ -93,10 +93,10 @@ class Trading:
     `terminal`: how it is started at one, for `subprocess.Popen`; what it says is there then."""
 
     def __init__(self, folder, url, *arguments, form="web-broker-spec", dev_login=True, environment=(),
-                 start_line=None, terminal=()):
+                 start_line=None, terminal=(), port=0):
         self.folder, self.config, self.cache = folder, folder / "config", folder / "cache"
         folder.mkdir(parents=True, exist_ok=True)
-        command = [program(), "serve", "--mode", "live", "--port", "0", *arguments]
+        command = [program(), "serve", "--mode", "live", "--port", port, *arguments]
         if start_line is None:
             command += ["--standalone", "--config-dir", self.config, "--cache-dir", self.cache]
             command += ["--dev-login"] if dev_login else []
