@@ -107,7 +107,10 @@ class Page:
         self.call("Page.navigate", url=url)
 
     def reload(self):
+        """Loads the page anew. What it was is gone when this returns."""
+        self.js("void (globalThis.isOld = true)")
         self.call("Page.reload")
+        self.until("globalThis.isOld === undefined")
 
     def close(self):
         self.browser.call("Target.closeTarget", targetId=self.target)

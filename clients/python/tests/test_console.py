@@ -1,5 +1,5 @@
 """Pages of the engine in the browser: who may open one, what it may ask, and what its forms are told (the pins of the
-console, C1 to C7, C20 and C22)."""
+console C1 to C3, C6, C7, C20 and C22)."""
 
 import contextlib
 import json

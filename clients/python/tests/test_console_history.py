@@ -114,7 +114,7 @@ def world(tmp_path):
 
 
 def trade(world, *clocks):
-    """A trade at each time, which all but the first of a session are."""
+    """A frame at each time: but for the first of all a trade."""
     world.gateway.control(*(
         {"do": "trade", "symbol": TICKER, "price": str(2850 + at), "quantity": 100, "time": clock}
         for at, clock in enumerate(clocks)))
@@ -141,10 +141,9 @@ def test_the_past_of_the_live_market_is_what_was_told(world):
         assert len(trades) == 11 and len(bars) == 3
         late.ask("Subscribe", "Subscribed", venue="local_broker", ticker=TICKER)
         assert past(late) == past(first) == (trades, bars)
-        # What comes joins it.
-        trade(world, "10:04:00")
+        trade(world, "10:04:00", "10:04:10")
         now = told(world, first)
-        late.wait("KlineUpdate")
+        # What comes joins it.
         assert past(late) == now == (trades + trades_of(late), bars + bars_of(late))
 
 
@@ -153,7 +152,7 @@ def test_nothing_is_told_of_before_the_first_subscription(world):
     with world.client() as first, world.client() as other:
         stream(world, first)
         other.ask("Subscribe", "Subscribed", venue="local_broker", ticker=TICKER)
-        trade(world, "10:00:00", "10:00:10", "10:01:00")
+        trade(world, "10:00:00", "10:00:10", "10:01:00", "10:01:10")
         known = told(world, first)
         unit = {"venue": "local_broker", "ticker": TICKER}
         first.ask("Unsubscribe", "Unsubscribed", **unit)

@@ -285,10 +285,12 @@ def test_a_symbol_that_another_client_takes_away(tmp_path, browser):
             world.gateway.trade(price)
         page.until(page.one("[data-pane-kind=tape] tr[data-sequence-id]"))
         page.until(f"{page.one(BEST)}.dataset.value")
+        page.until(f"{page.one('[data-pane-kind=candles] [data-role=chart]')}.dataset.points === '1'")
         client.ask("EvictLru", "SubscriptionEvicted", venue="local_broker")
         gone(page, "tr[data-ticker]")
         for kind in ("board", "tape", "candles"):
             page.until(f"{page.one(f'[data-pane-kind={kind}]')}.dataset.instrumentId === ''")
+        page.until(f"{page.one('[data-pane-kind=candles] [data-role=chart]')}.dataset.points === '0'")
         gone(page, "[data-pane-kind=tape] tr[data-sequence-id]")
         page.until("[...document.querySelectorAll('[data-pane-kind=board] [data-field]')]"
                    ".every(one => !one.dataset.value && !one.innerText.trim())")

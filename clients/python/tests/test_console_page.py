@@ -172,18 +172,20 @@ def test_a_run_s_rows_equal_its_files(opened, engine, market):
 def shown_of_a_run(page):
     """What a page shows of a run."""
     said = page.js("""(() => {
-      const all = (selector, of) => [...document.querySelectorAll(selector)].map(of);
-      const { value } = document.querySelector('[data-field=equity]').dataset;
-      const charts = all('[data-role=chart]', (one) => {
-        const { paneKind } = one.closest('section').dataset;
-        const { points, lastPrice, executions, signals } = one.dataset;
-        return [paneKind, { points, lastPrice, executions, signals }];
+      const all = (selector, of, within = document) => [...within.querySelectorAll(selector)].map(of);
+      const charts = all('[data-role=chart]', (chart) => {
+        const { points, lastPrice, executions, signals } = chart.dataset;
+        return [chart.closest('section').dataset.paneKind, { points, lastPrice, executions, signals }];
       });
       const positions = all('[data-pane-kind=positions] tr[data-instrument-id]', (row) =>
-        all('[data-field]', (cell) => row.contains(cell) && [cell.dataset.field, cell.dataset.value]).filter(Boolean));
-      return { equity: value, charts: Object.fromEntries(charts), positions };
+        all('[data-field]', (cell) => [cell.dataset.field, cell.dataset.value], row));
+      const [equity] = all('[data-field=equity]', (one) => one.dataset.value);
+      return { equity, charts: Object.fromEntries(charts), positions };
     })()""")
     return {**said, "orders": order_rows(page)}
+
+
+HOLDS = "[data-pane-kind=positions] tr[data-instrument-id='7203.TSE']"
 
 
 def test_c19_a_page_that_is_reloaded_is_as_one_that_was_left_alone(opened, browser, market):
@@ -199,24 +201,21 @@ def test_c19_a_page_that_is_reloaded_is_as_one_that_was_left_alone(opened, brows
     client.ask("SetReplaySpeed", "ReplaySpeedChanged", multiplier=60)
     reloaded.reload()
     reloaded.until(READY)
-    is_equal(reloaded, alone)
+    until_equal(reloaded, alone)
     assert reloaded.js(RUNNING) and alone.js(RUNNING)
     client.send("StopEngine", strategy_id="one")
     client.wait("EngineStopped")
     for page in (reloaded, alone):
         page.until(IDLE)
-    is_equal(reloaded, alone)
+    until_equal(reloaded, alone)
     reloaded.reload()
     reloaded.until(READY)
-    is_equal(reloaded, alone)
+    until_equal(reloaded, alone)
     alone.close()
 
 
-HOLDS = "[data-pane-kind=positions] tr[data-instrument-id='7203.TSE']"
-
-
-def is_equal(page, other):
-    """Waits until two pages show the same of a run, and everything."""
+def until_equal(page, other):
+    """Waits until two pages show the same of a run."""
     def differ():
         seen = shown_of_a_run(page), shown_of_a_run(other)
         return [[one[name] for one in seen] for name in seen[0] if seen[0][name] != seen[1][name]]
@@ -300,8 +299,10 @@ def test_a_hostile_id_of_another_client_is_shown_as_it_is(opened, market):
 
 
 def test_c14_a_speed_is_shown_in_every_tab(opened, browser, market):
-    """Scenario 9. The input itself has the speed that holds."""
+    """Scenario 9. The input itself has the speed that holds; controls of the form are named as on the wire."""
     page, client = opened
+    for name in ("multiplier", "initial_cash", "execution.model", "strategy_id"):
+        assert page.js(f"{page.one('[data-pane-kind=strategy] form')}.elements['{name}'] !== undefined"), name
     market.load(client, last=2)
     market.run(client, "empty", last=2, multiplier=1)
     other = ready_page(browser, client)

@@ -62,8 +62,8 @@ mod replay_run;
 mod replay_sweep;
 mod replay_sweep_merge;
 mod replay_verify;
-#[cfg(feature = "database")]
 mod running_engine;
+#[cfg(feature = "database")]
 mod schemas;
 mod settings;
 mod sim;

@@ -130,10 +130,10 @@ export function makeChartPane(kind, instrumentId, granularity, close) {
   return kind === "tick" ? tickPane(instrumentId, close) : candlePane(instrumentId, granularity, close);
 }
 
-/** Lets a live candle pane show another ticker. */
+/** Lets a live candle pane show another ticker; null is none. */
 export function showTicker(pane, data, granularity) {
-  nameSubject(pane, data.instrumentId, granularity);
-  pane.chart.show(data.bars[granularity]);
+  nameSubject(pane, data?.instrumentId ?? "", granularity);
+  pane.chart.show(data?.bars[granularity] ?? EMPTY);
 }
 
 /** The charts of all panes that are open. */

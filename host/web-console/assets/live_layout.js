@@ -33,7 +33,7 @@ export function makeLivePage() {
         makeTicketPane(),
         tabs(makeStrategyPane(), makeSignalsPane(), makeNarrativePane(), makeEquityPane(), makeRunsPane()))));
   focusPane(market[0]);
-  listen("selected", (ticker) => ticker !== null && showTicker(market[1], tickerData(ticker), "1m"));
+  listen("selected", (ticker) => showTicker(market[1], ticker === null ? null : tickerData(ticker), "1m"));
   const closed = liveLayout.read().closed ?? [];
   for (const pane of market) if (closed.includes(pane.dataset.paneKind)) setClosed(pane, true);
   return page;
