@@ -248,7 +248,7 @@ def test_p108_another_session_sees_the_run_and_ends_it(played):
     """It names no money, and the strategy that is to be stopped."""
     seen = event("Session", None, state="Running", run_id="r", strategy_id=STRATEGY, account_id="PAPER", instruments=[],
                  rows_done=7, rows_total=0, orders=[], orders_submitted=[], executions=[], signals=[], positions=[],
-                 last_bars=[], last_trades=[], sequence=5)
+                 last_bars=[], last_trades=[], narratives=[], equity_curve=[], sequence=5)
 
     def play(command):
         if command["op"] == "GetSession":
