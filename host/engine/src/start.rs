@@ -648,6 +648,10 @@ impl RunSink for ClientSink<'_> {
         }
         let mut core = self.shared.lock();
         if core.under_way == Some(UnderWay::Start) {
+            if matches!(record, Record::Log(_)) {
+                // What is written in `init` begins no run: the strategy may still refuse.
+                return Ok(());
+            }
             drop(core);
             self.shared.begin_run();
             core = self.shared.lock();
@@ -716,7 +720,20 @@ fn remove_oldest(runs: &Path, runs_max: usize, present: &str) -> io::Result<()> 
 
 #[cfg(test)]
 mod tests {
+    use domain::strategy::{LogLevel, LogLine};
+
     use super::*;
+    use crate::live::tests::shared;
+
+    /// A strategy that writes a line and then refuses to start is told as one that did not start.
+    #[test]
+    fn a_line_of_the_log_begins_no_run() {
+        let shared = shared();
+        shared.lock().under_way = Some(UnderWay::Start);
+        let line = LogLine { ts_event: None, level: LogLevel::Info, message: "here".to_owned() };
+        ClientSink::new(&shared).take(Record::Log(&line)).unwrap();
+        assert_eq!(shared.lock().under_way, Some(UnderWay::Start));
+    }
 
     #[test]
     fn only_the_oldest_runs_are_removed_and_only_runs() {

@@ -224,7 +224,8 @@ pub struct Session<'a> {
     /// The strategy's parameters, as they were given.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub parameters: Map<String, Value>,
-    /// The account over the time of the run, of at most 2,000 minutes; of a longer run every second, fourth and so on.
+    /// The account over time: while a replay goes on as it was told by `ReplayBuyingPower`, else at the end of each
+    /// minute. At most 2,000 points; of more every second, fourth and so on.
     #[serde(default)]
     pub equity_curve: Vec<EquityPoint>,
     /// Positions at the last row.

@@ -14,7 +14,7 @@ const OF_OTHERS = "why.otherOrder";
 
 /**
  * Asks for the second password and gives it to the engine. `why` is the key of the reason. Gives whether the
- * engine holds it now; cancel makes the engine forget it.
+ * engine holds it now; cancel makes the engine forget it, unless another page has given it for an order of others.
  */
 export async function askPassword(why) {
   const input = make("input", { name: "second_password", type: "password", autocomplete: "off", label: "secondPassword" });

@@ -268,7 +268,7 @@ impl Shared {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use std::path::PathBuf;
     use std::time::Duration;
 
@@ -289,7 +289,7 @@ pub(super) mod tests {
     use crate::{CancellationToken, EngineConfig, StrategyRules};
 
     /// A live engine's session without venues, which writes nothing.
-    pub(in crate::live) fn shared() -> Arc<Shared> {
+    pub(crate) fn shared() -> Arc<Shared> {
         shared_with_cache("d".into())
     }
 
