@@ -84,7 +84,7 @@ fn build(project: &Project) -> Result<()> {
     process::run(command.arg("--no-default-features"))?;
     let release = release(project);
     let source = release.join("bcryptprimitives.c");
-    write(&source, STAND_IN)?;
+    guests::write_if_changed(&source, STAND_IN.as_bytes())?;
     let mut compile = Command::new(COMPILER);
     compile.args(["-shared", "-O2", "-o"]).arg(release.join("bcryptprimitives.dll")).arg(&source);
     process::run(compile.arg("-ladvapi32"))?;
@@ -98,13 +98,9 @@ fn build(project: &Project) -> Result<()> {
         program.display()
     );
     let script = script(project);
-    write(&script, &text)?;
+    guests::write_if_changed(&script, text.as_bytes())?;
     process::run(Command::new("chmod").arg("+x").arg(&script))?;
     process::run(Command::new(&script).arg("--version"))
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Copies the files of a folder.

@@ -366,6 +366,15 @@ def test_c15_c16_c17_an_order_and_its_second_password(desk, browser):
     one.check()
 
 
+def sent_away(one, page):
+    """Sends an order whose answer has not come: its id, once the broker has it."""
+    since = len(one.client.events)
+    review(page)
+    page.click(SEND)
+    one.until_seen(NEW)
+    return one.client.wait("OrderSubmitted", since=since)["client_order_id"]
+
+
 def test_an_answer_that_is_lost_is_asked_about(desk, browser):
     """Scenario 14b: the order stays unknown over a reload, and the same order again asks whether it is there."""
     one = desk()
@@ -374,11 +383,7 @@ def test_an_answer_that_is_lost_is_asked_about(desk, browser):
     one.fault("drop-answer", request=NEW, times=1)
     # Lists wait, so that nobody knows meanwhile.
     one.fault("delay-request", value=2_000, request=LIST)
-    since = len(one.client.events)
-    review(page)
-    page.click(SEND)
-    one.until_seen(NEW)
-    name = one.client.wait("OrderSubmitted", since=since)["client_order_id"]
+    name = sent_away(one, page)
     page.reload()
     unknown = f"[data-pane-kind=ticket] [data-client-order-id='{name}'][data-status=unknown]"
     page.until(page.one(unknown))
@@ -598,11 +603,7 @@ def test_c5_c22_an_engine_that_is_killed_between_send_and_answer(desk, browser):
     one.password()
     console = urllib.parse.urlsplit(page.js("location.origin")).port
     one.fault("delay-answer", value=1_500, request=NEW, times=1)
-    since = len(one.client.events)
-    review(page)
-    page.click(SEND)
-    one.until_seen(NEW)
-    name = one.client.wait("OrderSubmitted", since=since)["client_order_id"]
+    name = sent_away(one, page)
     one.kill_engine()
     page.until("document.documentElement.dataset.connection === 'lost'")
     page.until(page.one("[data-banner=connection]"))
