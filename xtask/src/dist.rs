@@ -36,7 +36,7 @@ const SUMS: &str = "SHA256SUMS";
 /// What can be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Product {
-    /// The program with its files in one folder, .tar.gz.
+    /// The program with its files in one folder, .tar.gz; .zip for Windows.
     Archive,
     /// A Debian package.
     Debian,
@@ -54,12 +54,31 @@ impl Product {
     }
 }
 
+/// Another system than this machine's, for which products are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum System {
+    /// A zip and a wheel, compiled with mingw-w64 and tried under Wine.
+    Windows,
+}
+
 /// Builds and makes the products, all of them where none is named.
-pub(crate) fn run(project: &Project, only: &[Product], check: bool) -> Result<()> {
+pub(crate) fn run(
+    project: &Project,
+    only: &[Product],
+    system: Option<System>,
+    check: bool,
+) -> Result<()> {
+    let usual = match system {
+        None => Product::value_variants(),
+        Some(System::Windows) => &[Product::Archive, Product::Wheel],
+    };
+    if let Some(other) = only.iter().find(|product| !usual.contains(product)) {
+        bail!("there is no {} for that system; leave it out", other.title());
+    }
     guests::build(project)?;
     let mut skips = Skips::default();
-    let maker = Maker::new(project)?;
-    for product in if only.is_empty() { Product::value_variants() } else { only } {
+    let maker = Maker::new(project, system)?;
+    for product in if only.is_empty() { usual } else { only } {
         if let Some(path) = maker.make(*product, &mut skips)?
             && check
         {
@@ -80,9 +99,9 @@ struct Maker<'a> {
 }
 
 impl<'a> Maker<'a> {
-    fn new(project: &'a Project) -> Result<Self> {
-        let build = Build::new(project);
-        let contents = Contents::take(project, build.run(project)?)?;
+    fn new(project: &'a Project, system: Option<System>) -> Result<Self> {
+        let build = Build::new(project, system)?;
+        let contents = Contents::take(project, build.run(project)?, system)?;
         let folder = project.root.join(FOLDER);
         clear(&folder)?;
         Ok(Self { project, build, contents, folder })
@@ -118,9 +137,12 @@ impl<'a> Maker<'a> {
         let contents = &self.contents;
         let made = match product {
             Product::Archive => {
-                let path = folder.join(format!("{}.tar.gz", contents.archive_folder()));
                 let tree = contents.archive_tree()?;
-                Ok(tree.write_tar_gz(&path).map(|()| path))
+                let path = |end: &str| folder.join(contents.archive_folder() + end);
+                Ok(match self.build.system {
+                    None => tree.write_tar_gz(&path(".tar.gz")).map(|()| path(".tar.gz")),
+                    Some(System::Windows) => tree.write_zip(&path(".zip")).map(|()| path(".zip")),
+                })
             }
             Product::Debian => {
                 debian::architecture().map(|of| debian::make(contents, &of, &work, folder))
@@ -153,6 +175,16 @@ impl<'a> Maker<'a> {
     /// Debian; or says why it cannot be tried there.
     fn try_out(&self, product: Product, path: &Path, skips: &mut Skips) -> Result<()> {
         let (project, contents) = (self.project, &self.contents);
+        if self.build.system == Some(System::Windows) {
+            let what = format!("trial of the {} under Wine", product.title());
+            match trial::on_windows(project, contents, product, path)
+                .with_context(|| what.clone())?
+            {
+                Ok(()) => eprintln!("{what}: done"),
+                Err(reason) => skips.say(&what, &reason),
+            }
+            return Ok(());
+        }
         let here = match product {
             Product::Archive => {
                 let reason = "it is built and tried by .github/workflows/image.yml only";
@@ -209,7 +241,7 @@ fn clear(folder: &Path) -> Result<()> {
 
 /// Whether a file of this name was made here.
 fn is_product(name: &str) -> bool {
-    let endings = [".tar.gz", ".deb", ".whl"];
+    let endings = [".tar.gz", ".zip", ".deb", ".whl"];
     name == SUMS
         || name.starts_with("kumiki") && endings.iter().any(|ending| name.ends_with(ending))
 }
@@ -221,7 +253,13 @@ mod tests {
 
     #[test]
     fn only_products_are_removed() {
-        for name in [SUMS, "kumiki-0.1.0-x.tar.gz", "kumiki_0.1.0-1_amd64.deb", "kumiki-1.whl"] {
+        for name in [
+            SUMS,
+            "kumiki-0.1.0-x.tar.gz",
+            "kumiki-0.1.0-y.zip",
+            "kumiki_0.1.0-1_amd64.deb",
+            "kumiki-1.whl",
+        ] {
             assert!(is_product(name), "{name}");
         }
         for name in ["kumiki", "kumiki-notes.txt", "other.deb", "kumiki.tar.gz.asc"] {

@@ -22,7 +22,7 @@ use crate::{cache, cases, npm, process};
 /// The packages, a line each.
 const PACKAGES: &str = include_str!("../duckdb.txt");
 /// Names another folder with the library; cargo's configuration names ours.
-const VARIABLE: &str = "DUCKDB_LIB_DIR";
+pub(crate) const VARIABLE: &str = "DUCKDB_LIB_DIR";
 /// Our folder, in the checkout.
 const FOLDER: &str = ".duckdb";
 /// DuckDB's licence, beside the library.
@@ -31,13 +31,16 @@ const LICENCE: &str = "LICENSE";
 const MARKER: &str = "package.txt";
 
 /// The file name of the library on this system.
-pub(crate) const LIBRARY: &str = if cfg!(windows) {
-    "duckdb.dll"
-} else if cfg!(target_os = "macos") {
-    "libduckdb.dylib"
-} else {
-    "libduckdb.so"
-};
+pub(crate) const LIBRARY: &str = library_of(env::consts::OS);
+
+/// The file name of the library on a system, by Rust's name of that.
+const fn library_of(system: &str) -> &'static str {
+    match system.as_bytes() {
+        b"windows" => "duckdb.dll",
+        b"macos" => "libduckdb.dylib",
+        _ => "libduckdb.so",
+    }
+}
 
 /// A package of npm with the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +48,8 @@ struct Package {
     /// Its name and version.
     name: &'static str,
     integrity: &'static str,
+    /// The file in it.
+    library: &'static str,
 }
 
 impl Package {
@@ -58,7 +63,8 @@ impl Package {
     fn of(system: &str, processor: &str) -> Option<Self> {
         let start = format!("{system} {processor} ");
         let line = PACKAGES.lines().find_map(|line| line.strip_prefix(&start))?;
-        line.split_once(' ').map(|(name, integrity)| Self { name, integrity })
+        let (name, integrity) = line.split_once(' ')?;
+        Some(Self { name, integrity, library: library_of(system) })
     }
 
     /// The file that `npm pack` makes of it.
@@ -72,7 +78,7 @@ impl Package {
 
     /// Whether our folder was filled from this package.
     fn is_in(self, folder: &Path) -> bool {
-        folder.join(LIBRARY).is_file()
+        folder.join(self.library).is_file()
             && fs::read_to_string(folder.join(MARKER)).is_ok_and(|text| text == self.marker())
     }
 }
@@ -133,16 +139,29 @@ pub(crate) fn set_up(project: &mut Project) -> Result<()> {
             return Ok(());
         }
     };
+    fill(&place.folder, package, npm)
+}
+
+/// Puts the library of another system into a folder of its own.
+pub(crate) fn set_up_for(system: &str, processor: &str, folder: &Path) -> Result<()> {
+    let package = Package::of(system, processor).context("npm has no DuckDB for that system")?;
+    if package.is_in(folder) {
+        return Ok(());
+    }
+    fill(folder, package, npm::client().map_err(anyhow::Error::msg)?)
+}
+
+fn fill(folder: &Path, package: Package, npm: Command) -> Result<()> {
     let watch = Stopwatch::start();
     let cache = cache::folder()?.join("duckdb");
     // One process after the other, and the second finds all done.
     let _lock = cache::locked(&cache)?;
-    if place.has_library(Some(package)) {
+    if package.is_in(folder) {
         return Ok(());
     }
     let archive = fetched(npm, package, &cache)?;
-    put(&archive, package, &place.folder)?;
-    eprintln!("DuckDB's library is in {}, after {}", place.folder.display(), watch.shown());
+    put(&archive, package, folder)?;
+    eprintln!("DuckDB's library is in {}, after {}", folder.display(), watch.shown());
     Ok(())
 }
 
@@ -188,7 +207,7 @@ fn put(archive: &Path, package: Package, folder: &Path) -> Result<()> {
     let marker = folder.join(MARKER);
     cases::remove(&marker)?;
     let file = File::open(archive).with_context(|| format!("cannot read {}", archive.display()))?;
-    let mut wanted = vec![LIBRARY, LICENCE];
+    let mut wanted = vec![package.library, LICENCE];
     let mut archived = Archive::new(GzDecoder::new(file));
     let broken = || format!("{} is no archive of npm", archive.display());
     for entry in archived.entries().with_context(broken)? {
@@ -219,11 +238,19 @@ pub(crate) fn shipped(project: &Project) -> Result<Option<(PathBuf, String)>> {
     if project.is_database_compiled {
         return Ok(None);
     }
-    let folder = Place::of(project).folder;
+    with_licence(&Place::of(project).folder, LIBRARY).map(Some)
+}
+
+/// The library of a folder that [`set_up_for`] has filled, and its licence.
+pub(crate) fn shipped_for(system: &str, folder: &Path) -> Result<(PathBuf, String)> {
+    with_licence(folder, library_of(system))
+}
+
+fn with_licence(folder: &Path, library: &str) -> Result<(PathBuf, String)> {
     let licence = fs::read_to_string(folder.join(LICENCE)).with_context(|| {
         format!("{} has no {LICENCE} of DuckDB beside its library", folder.display())
     })?;
-    Ok(Some((folder.join(LIBRARY), licence)))
+    Ok((folder.join(library), licence))
 }
 
 #[cfg(test)]
@@ -247,7 +274,7 @@ mod tests {
         path
     }
 
-    const PACKAGE: Package = Package { name: "@x/y@1", integrity: "sha512-x" };
+    const PACKAGE: Package = Package { name: "@x/y@1", integrity: "sha512-x", library: LIBRARY };
 
     #[test]
     fn the_library_is_there_after_its_marker_only() {
@@ -309,6 +336,8 @@ mod tests {
         let package = Package::of("linux", "x86_64").expect("it has one");
         assert_eq!(package.file_name(), "duckdb-node-bindings-linux-x64-1.5.6-r.1.tgz");
         assert_eq!(Package::of("linux", "riscv64"), None);
+        let windows = Package::of("windows", "x86_64").expect("it has one");
+        assert_eq!(windows.library, "duckdb.dll");
         for line in PACKAGES.lines().skip(1) {
             let [_, _, _, sum] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
             assert_eq!(sum.len(), "sha512-".len() + 88, "{line}");

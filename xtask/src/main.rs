@@ -22,6 +22,7 @@ mod guests;
 mod host;
 mod languages;
 mod npm;
+mod other_systems;
 mod page_guests;
 mod paths;
 mod process;
@@ -40,7 +41,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::dist::Product;
+use crate::dist::{Product, System};
 use crate::project::Project;
 
 /// Builds, tests and shows Kumiki.
@@ -122,6 +123,9 @@ enum Task {
         /// Only this; may be given many times.
         #[arg(long, value_name = "PRODUCT")]
         only: Vec<Product>,
+        /// For another system than this machine's.
+        #[arg(long, value_name = "SYSTEM")]
+        target: Option<System>,
         /// Make each twice, which must give the same bytes, and try it.
         ///
         /// Archive and wheel are tried here, and all in a small Debian, which debootstrap makes (as root, with
@@ -204,7 +208,7 @@ fn perform(project: &Project, task: Task) -> anyhow::Result<()> {
         Task::Guests { languages: true } => languages::build(project),
         Task::Guests { languages: false } => guests::build(project),
         Task::Bench { name, arguments } => bench::run(project, &name, &arguments),
-        Task::Dist { only, check } => dist::run(project, &only, check),
+        Task::Dist { only, target, check } => dist::run(project, &only, target, check),
         Task::Schemas => schemas::write(project),
         Task::Docs => docs::run(project),
         Task::Soak => soak::run(project),

@@ -2,7 +2,7 @@
 //! packages. Where their virtual environment cannot be made (no Python, no network) they are skipped, each with
 //! the reason: the project itself needs Rust and nothing else.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::num::NonZero;
 use std::path::Path;
 use std::process::Command;
@@ -57,20 +57,32 @@ pub(crate) fn test(
             return Ok(());
         }
     };
-    let report = project.target.join("pytest.xml");
     let mut command = Command::new(python);
-    command.current_dir(&project.root).args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
+    command.current_dir(&project.root).args(["-m", "pytest"]);
+    command.env("KUMIKI_PROGRAM", project.program());
+    command.envs(variables.iter().copied());
+    pytest(project, &mut command, [tests], skips, timed)
+}
+
+/// Runs tests by a command that starts pytest, and takes its report.
+pub(crate) fn pytest(
+    project: &Project,
+    command: &mut Command,
+    tests: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    skips: &mut Skips,
+    timed: &mut Vec<Case>,
+) -> Result<()> {
+    let report = project.target.join("pytest.xml");
+    command.args(["-q", "-p", "no:cacheprovider"]);
     // Most tests wait for a process, so there are more at once than processors.
     let at_once = thread::available_parallelism().map_or(1, NonZero::get) + 1;
     command.args(["-n", &at_once.to_string(), "--dist", "worksteal"]);
-    command.arg(format!("--junitxml={}", report.display())).arg(tests);
-    command.env("KUMIKI_PROGRAM", project.program()).env("PYTHONDONTWRITEBYTECODE", "1");
-    command.envs(variables.iter().copied());
-    // The tests need not hold it themselves.
-    command.env("KUMIKI_PRODUCTION_PORT_HELD", "1");
+    command.arg(format!("--junitxml={}", report.display())).args(tests);
+    // The tests need not hold the port themselves.
+    command.env("KUMIKI_PRODUCTION_PORT_HELD", "1").env("PYTHONDONTWRITEBYTECODE", "1");
     cases::remove(&report)?;
     let mut failures = Failures::default();
-    failures.take_end(process::run(&mut command));
+    failures.take_end(process::run(command));
     // Without one it failed before the first test, and has said so.
     if let Ok(report) = fs::read_to_string(&report) {
         let cases = of_junit(&report);

@@ -5,9 +5,10 @@ use std::env;
 
 use anyhow::Result;
 
+use crate::dist::System;
 use crate::project::Project;
 use crate::skips::Skips;
-use crate::{bench, browser, dist, guests, host, languages, process, python};
+use crate::{bench, browser, dist, guests, host, languages, process, python, windows};
 
 /// Tests that count their seeds in a variable: where cargo finds them, how their names begin, the variable,
 /// and how many there are by default; `cargo xtask test` takes a tenth or less.
@@ -73,7 +74,9 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     }
     browser::prepare(project)?;
     python::run(project, bench::CONSOLE, &["--soak".to_owned()])?;
-    dist::run(project, &[], true)
+    dist::run(project, &[], None, true)?;
+    windows::run(project)?;
+    dist::run(project, &[], Some(System::Windows), true)
 }
 
 /// How many seeds are wanted.

@@ -13,8 +13,8 @@ use crate::project::Project;
 use crate::skips::Skips;
 use crate::steps::Steps;
 use crate::{
-    browser, docs, doctor, graphql_audit, guests, host, languages, page_guests, process,
-    production_port, python, schemas,
+    browser, docs, doctor, graphql_audit, guests, host, languages, other_systems, page_guests,
+    process, production_port, python, schemas, windows,
 };
 
 /// Names the interpreter that runs the blocks of Python in pages.
@@ -56,11 +56,13 @@ fn run_steps(
         steps.step("lints", || lint(project))?;
         steps.step("documentation", || document(project))?;
     }
+    steps.step("other systems", || other_systems::check(project, skips))?;
     steps.step("host", || host::build_with_tests(project))?;
     steps.step("browser", || browser::prepare(project))?;
     steps.step("audit suite of GraphQL", || graphql_audit::prepare(project))?;
     steps.step("tests", || test(project, skips, timed))?;
     steps.step("schemas", || schemas::check(project))?;
+    steps.step("Windows program", || windows::try_out(project, skips, timed))?;
     steps.step("engine end to end, and statistics, by Python", || {
         python::test(project, python::TESTS, &[], skips, timed)
     })

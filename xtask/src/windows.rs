@@ -1,20 +1,28 @@
 //! `cargo xtask windows`: the Windows program, built with mingw-w64 and tried under Wine. The tests are those of
-//! `cargo xtask test`; they start the program through a script.
+//! `cargo xtask test`: those in Rust start it through a script, those in Python run in a Python for Windows.
 
+pub(crate) mod python;
+
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::SystemTime;
 
-use anyhow::{Context, Error, Result};
+use anyhow::{Context, Error, Result, bail};
+use serde_json::Value;
 
+use crate::cases::Case;
 use crate::project::Project;
 use crate::skips::Skips;
 use crate::steps::Steps;
-use crate::{apt, guests, host, process, python};
+use crate::{apt, duckdb, guests, host, process, production_port};
 
 /// What the program is compiled for.
 pub(crate) const TARGET: &str = "x86_64-pc-windows-gnu";
-/// The linker and compiler of C of mingw-w64.
+/// The same as DuckDB's packages are listed.
+const SYSTEM: (&str, &str) = ("windows", "x86_64");
+/// The compiler of C of mingw-w64, which links too.
 const COMPILER: &str = "x86_64-w64-mingw32-gcc";
 /// Packages of Debian that have it, and Wine.
 const PACKAGES: [&str; 4] = ["gcc-mingw-w64-x86-64", "g++-mingw-w64-x86-64", "wine", "wine64"];
@@ -22,85 +30,205 @@ const PACKAGES: [&str; 4] = ["gcc-mingw-w64-x86-64", "g++-mingw-w64-x86-64", "wi
 const STAND_IN: &str = "#include <windows.h>\n#include <ntsecapi.h>\n\
     __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE to, SIZE_T bytes)\n\
     { return RtlGenRandom(to, (ULONG)bytes); }\n";
+const STAND_IN_LIBRARY: &str = "bcryptprimitives.dll";
 /// Names the program that tests start.
 const PROGRAM: &str = "KUMIKI_PROGRAM";
+/// Starts the program beside it under Wine.
+const SCRIPT: &str = "kumiki-under-wine";
+/// What the program has beside it.
+const FOLDERS: [&str; 5] = ["strategies", "dialects", "formulas", "test-guests", "examples"];
+/// Crates whose tests of their own run under Wine: those in which Windows differs.
+const CRATES: [&str; 2] = ["atomic-file", "keys"];
 
-/// Tests of the program in Rust, by their names.
-const PROGRAM_TESTS: [&str; 1] = ["golden_runs::"];
-/// Tests in Python: files, or single tests.
+/// Tests in Rust that start the program and cannot under Wine: the beginnings of their names, and why.
+const LEFT_OUT: [(&str, &[&str]); 7] = [
+    (
+        "its signals, terminals and limits are those of Unix",
+        &[
+            "hostile_guests::compiling_hears",
+            "keys::a_value_that_is_typed",
+            "keys::k3_",
+            "keys::k4_",
+            "keys::whatever_ends_the_prompt",
+            "ranking_program::ctrl_c",
+            "ranking_program::the_service_ends_cleanly",
+            "service_data::silent_clients",
+            "service_data::the_limit_of_open_files",
+            "sql_answers::a_prompt_ends",
+            "sql_answers::a_statement_ends",
+            "sql_answers::answers_take_no_more",
+        ],
+    ),
+    (
+        "a program that does nothing has 260 MB under Wine",
+        &[
+            "hostile_guests::a_function_that_costs",
+            "hostile_guests::compiling_what_is_allowed",
+            "hostile_guests::constants_that_cost",
+            "hostile_guests::core_modules_of_too_many",
+            "hostile_guests::functions_that_cost",
+            "hostile_guests::parts_of_types",
+            "hostile_guests::what_stands_for",
+            "output_limits::a_flood",
+            "output_limits::commands_of_a_run",
+            "output_limits::floods_of_accepted",
+            "output_limits::rejected_orders",
+            "sql_answers::a_value_that_is_too_large",
+        ],
+    ),
+    ("pages are written for a shell of Unix", &["docs_blocks::the_"]),
+    (
+        "Windows has no such names, or writes paths otherwise",
+        &[
+            "command_line::a_run_removes",
+            "data_tools::a_check_counts",
+            "data_tools::a_folder_is_described",
+            "instrument_table::lists_of_issues",
+            "sql_folders::a_name_that_is_a_pattern",
+            "sql_folders::names_of",
+            "sql_views::runs_that_are_none",
+        ],
+    ),
+    (
+        "the test itself publishes or locks as a program of Linux, of which Wine knows nothing",
+        &["rank_folder::a_job_waits", "replicas::replicas_answer"],
+    ),
+    (
+        "its links are those of Unix",
+        &["run_folders::links_stay", "strategy_compile::", "update_board::a_damaged_segment"],
+    ),
+    ("a command of Windows has 32,767 characters", &["sql_answers::an_answer_may_have"]),
+];
+/// Files of tests in Python.
 const PYTHON_TESTS: [&str; 1] = ["test_engine.py"];
+/// The one of them that `cargo xtask test` runs.
+const SESSION: &str = "test_engine.py::test_a_whole_session";
 
 /// Builds the program and tries it.
 pub(crate) fn run(project: &Project) -> Result<()> {
     let mut steps = Steps::new();
     let mut skips = Skips::default();
+    let mut timed = Vec::new();
     steps.step("guests", || guests::build(project))?;
     steps.step("host", || host::build_with_tests(project))?;
     steps.step("mingw-w64 and Wine", || tools().map_err(Error::msg))?;
     steps.step("Windows program", || build(project))?;
+    steps.step("files and keys", || test_crates(project))?;
+    steps.step("the same replay, and a session", || try_out(project, &mut skips, &mut timed))?;
     steps.step("the tests in Rust that start it", || {
-        let mut command = project.cargo_with_database("nextest run --workspace --no-fail-fast");
-        command.args(["-E", &format!("binary(program) and ({})", names(&PROGRAM_TESTS))]);
+        let mut command = project.cargo_with_database("nextest run --workspace --test program");
+        for (why, names) in LEFT_OUT {
+            names.iter().for_each(|name| skips.add(name, &format!("not under Wine: {why}")));
+        }
+        command.args(["--no-fail-fast", "-E", &all_but(&LEFT_OUT)]);
         process::run(command.env(PROGRAM, script(project)))
     })?;
-    for test in PYTHON_TESTS {
-        steps.step(test, || {
-            let (test, program) = (format!("{}/{test}", python::TESTS), script(project));
-            let variables = [(PROGRAM, &*program.to_string_lossy())];
-            python::test(project, &test, &variables, &mut skips, &mut Vec::new())
-        })?;
-    }
+    steps.step("the tests in Python", || {
+        production_port::held(|| pytest(project, &PYTHON_TESTS, &mut skips, &mut timed))
+    })?;
     println!("{}; {}", steps.passed(), skips.told());
     Ok(())
 }
 
-/// Tests by their names, as nextest reads them.
-fn names(tests: &[&str]) -> String {
-    tests.iter().map(|test| format!("test({test})")).collect::<Vec<_>>().join(" or ")
+/// All tests but some, as nextest reads them.
+fn all_but(left_out: &[(&str, &[&str])]) -> String {
+    let names = left_out.iter().flat_map(|(_, names)| names.iter());
+    let names: Vec<String> = names.map(|name| format!("test(/^{name}/)")).collect();
+    format!("not ({})", names.join(" or "))
 }
 
 /// Sees to it that the compiler, Rust's library for it and Wine are there.
-fn tools() -> Result<(), String> {
-    let is_there = |name: &str| process::ask(Command::new(name).arg("--version")).ok;
-    if !is_there(COMPILER) || !is_there("wine") {
+pub(crate) fn tools() -> Result<(), String> {
+    if !has_wine() || !process::ask(Command::new(COMPILER).arg("--version")).ok {
         apt::install(&PACKAGES)?;
     }
     let add = process::ask(Command::new("rustup").args(["target", "add", TARGET]));
     if add.ok { Ok(()) } else { Err(format!("rustup adds no {TARGET}: {}", add.last_line())) }
 }
 
+fn has_wine() -> bool {
+    process::ask(Command::new("wine").arg("--version")).ok
+}
+
+/// Where Wine keeps what is a machine to it.
+fn prefix(project: &Project) -> PathBuf {
+    project.target.join("wine")
+}
+
+/// Starts Wine's own programs, which stay: the first program would hand its pipes to them, and whoever reads what it says
+/// would wait for their end. They end five minutes after the last program.
+fn start_wine(project: &Project) -> Result<()> {
+    let quiet = |program: &str| {
+        let mut command = Command::new(program);
+        command.envs(wine_variables(&prefix(project)));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    // Another one may run: it says so by its exit code.
+    quiet("wineserver").arg("--persistent=300").status().context("cannot start wineserver")?;
+    process::run(quiet("wine").arg("wineboot"))
+}
+
+/// What every program needs that starts under Wine.
+pub(crate) fn wine_variables(prefix: &Path) -> [(&'static str, OsString); 2] {
+    [("WINEPREFIX", prefix.into()), ("WINEDEBUG", "-all".into())]
+}
+
 fn release(project: &Project) -> PathBuf {
     project.target.join(TARGET).join("release")
 }
 
-/// Starts the program under Wine.
+fn program(project: &Project) -> PathBuf {
+    release(project).join("kumiki.exe")
+}
+
 fn script(project: &Project) -> PathBuf {
-    release(project).join("kumiki-under-wine")
+    release(project).join(SCRIPT)
+}
+
+/// Where DuckDB's library for Windows is; it is fetched where it is missing.
+pub(crate) fn database(project: &Project) -> Result<PathBuf> {
+    let folder = project.target.join(TARGET).join("duckdb");
+    let (system, processor) = SYSTEM;
+    duckdb::set_up_for(system, processor, &folder)?;
+    Ok(folder)
 }
 
 fn build(project: &Project) -> Result<()> {
     let mut command = project.cargo();
     command.args(["build", "--release", "--target", TARGET, "--package", "cli"]);
-    process::run(command.arg("--no-default-features"))?;
-    let release = release(project);
-    let source = release.join("bcryptprimitives.c");
-    guests::write_if_changed(&source, STAND_IN.as_bytes())?;
-    let mut compile = Command::new(COMPILER);
-    compile.args(["-shared", "-O2", "-o"]).arg(release.join("bcryptprimitives.dll")).arg(&source);
-    process::run(compile.arg("-ladvapi32"))?;
-    for folder in ["strategies", "dialects"] {
-        copy(&project.release().join(folder), &release.join(folder))?;
+    process::run(command.env(duckdb::VARIABLE, database(project)?))?;
+    for folder in FOLDERS {
+        copy(&project.release().join(folder), &release(project).join(folder))?;
     }
-    let (prefix, program) = (project.target.join("wine"), release.join("kumiki.exe"));
+    start_wine(project)?;
+    let script = starting(project, &program(project))?;
+    process::run(Command::new(&script).arg("--version"))
+}
+
+/// A script that starts a program under Wine, beside it.
+pub(crate) fn starting(project: &Project, program: &Path) -> Result<PathBuf> {
+    let folder = program.parent().context("a program is in a folder")?;
+    put_stand_in(folder).map_err(Error::msg)?;
+    let script = folder.join(SCRIPT);
     let text = format!(
         "#!/bin/sh\nexport WINEPREFIX='{}' WINEDEBUG=-all\nexec wine '{}' \"$@\"\n",
-        prefix.display(),
+        prefix(project).display(),
         program.display()
     );
-    let script = script(project);
     guests::write_if_changed(&script, text.as_bytes())?;
     process::run(Command::new("chmod").arg("+x").arg(&script))?;
-    process::run(Command::new(&script).arg("--version"))
+    Ok(script)
+}
+
+/// Puts the library that Wine lacks beside a program.
+pub(crate) fn put_stand_in(folder: &Path) -> Result<(), String> {
+    let source = folder.join("stand-in.c");
+    fs::write(&source, STAND_IN).map_err(|error| format!("{}: {error}", source.display()))?;
+    let mut compile = Command::new(COMPILER);
+    compile.args(["-shared", "-O2", "-s", "-o"]).arg(folder.join(STAND_IN_LIBRARY)).arg(&source);
+    crate::environment::told("the stand-in cannot be compiled", compile.arg("-ladvapi32"))?;
+    fs::remove_file(&source).map_err(|error| error.to_string())
 }
 
 /// Copies the files of a folder.
@@ -114,4 +242,106 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Runs the tests of single crates under Wine.
+fn test_crates(project: &Project) -> Result<()> {
+    // Beside the test programs, which are in this folder.
+    put_stand_in(&release(project).join("deps")).map_err(Error::msg)?;
+    let mut command = project.cargo();
+    command.args(["test", "--release", "--target", TARGET, "--lib"]);
+    command.args(CRATES.into_iter().flat_map(|name| ["--package", name]));
+    command.env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", "wine");
+    process::run(command.envs(wine_variables(&prefix(project))))
+}
+
+/// Tries the program where it was built from the present code: a replay has the digest that it has here, and a program
+/// drives a session.
+pub(crate) fn try_out(project: &Project, skips: &mut Skips, timed: &mut Vec<Case>) -> Result<()> {
+    if let Err(reason) = is_ready(project) {
+        skips.say("Windows program under Wine", &reason);
+        return Ok(());
+    }
+    start_wine(project)?;
+    let place = project.target.join("wine-trial");
+    let _ = fs::remove_dir_all(&place);
+    fs::create_dir_all(&place).with_context(|| format!("cannot make {}", place.display()))?;
+    let digest = |program: &Path, name: &str| {
+        let said = |words: &str| {
+            let mut command = Command::new(program);
+            command.current_dir(&place).args(words.split(' '));
+            let answer = process::ask(command.env("KUMIKI_CACHE", place.join(name)));
+            if !answer.ok {
+                bail!("`{} {words}` failed:\n{}", program.display(), answer.err.trim());
+            }
+            Ok(answer.out)
+        };
+        said(&format!("data sample --out {name}/data --seed 7 --days 20 --instrument 7203.TSE"))?;
+        let run = "--instrument 7203.TSE --quiet --format json";
+        let told =
+            said(&format!("replay run sma-cross --data {name}/data --out {name}/run {run}"))?;
+        let told: Value = serde_json::from_str(&told).context("the replay told no JSON")?;
+        let digest = told["manifest"]["event_log_digest"].as_str().map(str::to_owned);
+        digest.context("the replay told no digest")
+    };
+    let (here, there) = (digest(&project.program(), "here")?, digest(&script(project), "wine")?);
+    if here != there {
+        bail!("the replay of the demo has the digest {here} here, and {there} under Wine");
+    }
+    eprintln!("the demo's replay has the digest {here} under Wine too");
+    pytest(project, &[SESSION], skips, timed)
+}
+
+/// Whether the program can be tried.
+fn is_ready(project: &Project) -> Result<(), String> {
+    const WAY: &str = "`cargo xtask windows` builds it";
+    let program = program(project);
+    let Ok(built) = fs::metadata(&program).and_then(|found| found.modified()) else {
+        return Err(format!("{} is not there; {WAY}", program.display()));
+    };
+    if !has_wine() {
+        return Err(format!("there is no Wine; {WAY}"));
+    }
+    let mut newest = SystemTime::UNIX_EPOCH;
+    newest_below(&project.root.join("host"), &mut newest).map_err(|error| format!("{error:#}"))?;
+    if newest > built {
+        return Err(format!("it is older than the code; {WAY}"));
+    }
+    Ok(())
+}
+
+/// When a file of Rust below a folder was last changed.
+fn newest_below(folder: &Path, newest: &mut SystemTime) -> Result<()> {
+    for entry in
+        fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?
+    {
+        let entry = entry?;
+        let path = entry.path();
+        if entry.file_type()?.is_dir() {
+            newest_below(&path, newest)?;
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            *newest = (*newest).max(entry.metadata()?.modified()?);
+        }
+    }
+    Ok(())
+}
+
+/// Runs tests in Python for Windows.
+fn pytest(
+    project: &Project,
+    tests: &[&str],
+    skips: &mut Skips,
+    timed: &mut Vec<Case>,
+) -> Result<()> {
+    let folder = match python::folder(project) {
+        Ok(folder) => folder,
+        Err(reason) => {
+            tests.iter().for_each(|test| skips.say(test, &reason));
+            return Ok(());
+        }
+    };
+    let mut command = python::command(&folder, &prefix(project));
+    command.current_dir(&project.root).args(["-m", "pytest"]).env(PROGRAM, program(project));
+    let tests = tests.iter().map(|test| format!("{}/{test}", crate::python::TESTS));
+    crate::python::pytest(project, &mut command, tests, skips, timed)
 }

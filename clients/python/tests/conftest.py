@@ -15,6 +15,9 @@ import pytest
 pytest.register_assert_rewrite("bare_client", "browser", "console_pages", "engine_process", "frames", "live_world",
                               "local_world", "market_world", "page_access", "plain_client", "sessions")
 
+#: What is for Windows alone.
+collect_ignore = [] if os.name == "nt" else ["test_windows.py"]
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 # The package as it is in the source tree; the wheel is tried by `cargo xtask dist`.
 SOURCE = ROOT / "clients" / "python" / "src"

@@ -2,8 +2,10 @@
 files, without any code of ours."""
 
 import csv
+import ctypes
 import datetime
 import gzip
+import importlib.util
 import json
 import os
 import pathlib
@@ -11,6 +13,7 @@ import queue
 import signal
 import stat
 import subprocess
+import sys
 import threading
 import time
 from decimal import Decimal
@@ -32,6 +35,27 @@ EXECUTION_FLAGS = (
     "--same-day-round-trips allow"
 ).split()
 CASH = 10_000_000
+#: Marks a test that reads tables of results.
+NEEDS_PANDAS = pytest.mark.skipif(not all(map(importlib.util.find_spec, ("pandas", "pyarrow"))),
+                                  reason="reads tables with pandas and pyarrow")
+IS_WINE = os.name == "nt" and hasattr(ctypes.windll.ntdll, "wine_get_version")
+#: How a program is started that `interrupt` is to reach. Ctrl-C is for all programs of a console on Windows, so that
+#: each gets one of its own, without a window.
+OWN_CONSOLE = {"creationflags": subprocess.CREATE_NO_WINDOW} if os.name == "nt" else {}
+#: The exit code of a program that ends itself as a crash does.
+ABORTED = 0xC000_0409 if os.name == "nt" else -signal.SIGABRT
+#: Ctrl-C for the programs of another console, on Windows.
+CTRL_C = """
+import ctypes, sys
+kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+kernel.FreeConsole()
+for done in (kernel.AttachConsole(int(sys.argv[1])), kernel.SetConsoleCtrlHandler(None, True),
+             kernel.GenerateConsoleCtrlEvent(0, 0)):
+    assert done, ctypes.WinError(ctypes.get_last_error())
+"""
+#: Whoever has started the tests may have switched Ctrl-C off, which programs that they start would inherit.
+if os.name == "nt":
+    ctypes.windll.kernel32.SetConsoleCtrlHandler(None, False)
 
 
 def component(name):
@@ -57,6 +81,65 @@ def wait_until(condition, what):
     while not condition():
         assert time.monotonic() < deadline, f"not so in time: {what}"
         time.sleep(0.02)
+
+
+def not_under_wine(reason):
+    """Marks a test of what Windows has and Wine has not."""
+    return pytest.mark.skipif(IS_WINE, reason=f"Wine: {reason}")
+
+
+def interrupt(process):
+    """Ctrl-C. On Windows the process has to be started with OWN_CONSOLE."""
+    if os.name == "nt":
+        subprocess.run([sys.executable, "-c", CTRL_C, str(process.pid)], check=True, timeout=PATIENCE)
+    else:
+        process.send_signal(signal.SIGINT)
+
+
+def interrupt_this():
+    """Ctrl-C for this process."""
+    if os.name == "nt":
+        signal.raise_signal(signal.SIGINT)
+    else:
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def is_alive(pid):
+    """Whether there is such a process."""
+    if os.name == "nt":
+        # The right to wait for it, and what a wait of no time says of one that goes on.
+        kernel = ctypes.windll.kernel32
+        process = kernel.OpenProcess(0x0010_0000, False, pid)
+        try:
+            return bool(process) and kernel.WaitForSingleObject(process, 0) == 0x102
+        finally:
+            kernel.CloseHandle(process)
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def lock(file):
+    """Locks an open file for this process alone, until it is closed."""
+    if os.name == "nt":
+        import msvcrt
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
+def python_program(path, text):
+    """A program that is a text in Python, for those who start programs by one path, which is returned."""
+    script = path.with_suffix(".py")
+    script.write_text(text, encoding="utf-8")
+    begin, suffix = ("@", ".bat") if os.name == "nt" else ("#!/bin/sh\nexec ", "")
+    path = path.with_suffix(suffix)
+    path.write_text(f'{begin}"{sys.executable}" "{script}"\n', encoding="utf-8")
+    path.chmod(0o700)
+    return str(path)
 
 
 def replayed(command, folder, cache):
@@ -226,7 +309,8 @@ class Engine:
             wait_until(lambda: state.read_text().rpartition(")")[2].split()[0] == "T", "it is halted")
 
     def signal(self, name):
-        self.process.send_signal(getattr(signal, name))
+        """Sends a signal; SIGINT is Ctrl-C."""
+        interrupt(self.process) if name == "SIGINT" else self.process.send_signal(getattr(signal, name))
 
 
 def start_line(config_dir, cache_dir, **other):
@@ -242,6 +326,6 @@ def spawn(arguments, **how):
     """`kumiki serve --mode replay` with some more arguments."""
     environment = {name: value for name, value in os.environ.items() if name not in ("KUMIKI_DATA", "KUMIKI_CACHE")}
     command = [str(program()), "serve", "--mode", "replay", *arguments]
-    how["env"] = {**environment, **(how.get("env") or {})}
+    how = {**OWN_CONSOLE, **how, "env": {**environment, **(how.get("env") or {})}}
     # A file that may not grow is an error to it, and not its death by a signal.
     return subprocess.Popen(command, stdout=subprocess.PIPE, restore_signals=False, **how)

@@ -5,7 +5,6 @@ import datetime
 import json
 import pathlib
 import re
-import signal
 import time
 
 import jsonschema
@@ -115,8 +114,8 @@ class World:
         return self.client.ask("SetSecondPassword", "SecondPasswordSet", value=value or self.secret)
 
     def kill_engine(self):
-        """SIGKILL."""
-        self.engine.process.send_signal(signal.SIGKILL)
+        """Ends it at once, as a crash does."""
+        self.engine.process.kill()
         self.engine.process.wait(plain_client.PATIENCE)
 
     def close(self):

@@ -7,6 +7,7 @@ import time
 import urllib.request
 
 from conftest import program
+from engine_process import python_program
 from plain_client import PATIENCE
 from web_broker import Trading, dialect, first_line
 
@@ -178,11 +179,25 @@ def all_trades(world, client, ticker="7203"):
     return trades_of(client)
 
 
+#: A program that speaks the pinentry protocol.
+PINENTRY = """
+import os, sys, time
+def say(*lines):
+    for line in lines:
+        print(line, flush=True)
+sys.stdout.reconfigure(newline="\\n")
+say("OK ready")
+for line in sys.stdin:
+    if line.strip() == "GETPIN":
+        {getpin}
+    else:
+        say("OK")
+    if line.strip() == "BYE":
+        break
+"""
+
+
 def fake_pinentry(folder, getpin):
-    """A program that speaks the pinentry protocol and answers GETPIN so; none on systems without a shell."""
-    path = folder / "fake-pinentry"
-    path.write_text(
-        "#!/bin/sh\necho 'OK ready'\nwhile read -r line; do\n  case \"$line\" in\n"
-        f"  GETPIN) {getpin};;\n  BYE) echo OK; exit 0;;\n  *) echo OK;;\n  esac\ndone\n", encoding="utf-8")
-    path.chmod(0o700)
-    return {"KUMIKI_PINENTRY": str(path), "DEV_LOCALBROKER_API_PASSWORD": ""}
+    """A program that speaks the pinentry protocol and does this Python at GETPIN."""
+    path = python_program(folder / "fake-pinentry", PINENTRY.format(getpin=getpin))
+    return {"KUMIKI_PINENTRY": path, "DEV_LOCALBROKER_API_PASSWORD": ""}

@@ -5,7 +5,7 @@ import json
 import urllib.parse
 import zlib
 
-import pyarrow.parquet
+import pytest
 
 
 def forms(secret):
@@ -46,7 +46,8 @@ def texts_of(folder):
             # A file that is still being written has no end yet.
             yield path.name + " unpacked", zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data)
         if data[:4] == b"PAR1":
-            yield path.name + " unpacked", str(pyarrow.parquet.read_table(path).to_pydict()).encode()
+            parquet = pytest.importorskip("pyarrow.parquet", reason="it reads what is packed in Parquet files")
+            yield path.name + " unpacked", str(parquet.read_table(path).to_pydict()).encode()
 
 
 def found_in(places, known):

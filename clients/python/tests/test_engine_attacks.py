@@ -353,7 +353,7 @@ def test_leftovers_of_engines_that_were_killed_are_removed(start, market, tmp_pa
 
 
 def test_an_engine_whose_log_nobody_reads_goes_on_and_ends(tmp_path, market):
-    """A pipe takes 64 KiB; whoever starts the engine may leave it unread."""
+    """A pipe takes 64 KiB, on Windows 4 KiB; whoever starts the engine may leave it unread."""
     config, cache = tmp_path / "config", tmp_path / "cache"
     arguments = ["--data", str(market.folder), "--log", "trace"]
     process = spawn(arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -369,7 +369,7 @@ def test_an_engine_whose_log_nobody_reads_goes_on_and_ends(tmp_path, market):
             process.stdin.close()
             assert client.closed() == 1001
         assert process.wait(timeout=10) == 0 and not (config / "engine-session.json").exists()
-        assert len(process.stderr.read()) > 60_000, "the pipe was full"
+        assert len(process.stderr.read()) > (4_000 if os.name == "nt" else 60_000), "the pipe was full"
     finally:
         process.kill()
         process.wait()

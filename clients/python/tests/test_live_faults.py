@@ -2,7 +2,6 @@
 streams that break, sessions that end in the middle; and orders of every kind, whose fills are those of the broker."""
 
 import random
-import sys
 import time
 from decimal import Decimal
 
@@ -12,7 +11,6 @@ pytest.register_assert_rewrite("live_world")
 from live_world import CANCEL, CORRECT, NEW, SPEC, VENDOR, World, check_log, days_ahead  # noqa: E402
 from web_broker import refused_start  # noqa: E402
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")
 FORMS = [SPEC, VENDOR]
 ALL = "CLMKabuCancelOrderAll"
 

@@ -1,18 +1,15 @@
 """The engine dies at every point of the submit path, and while the broker holds a request: afterwards the same command
 is sent again. The broker never has two orders for it, and whoever sent it learns the truth."""
 
-import os
 import random
 import re
-import signal
-import sys
 import time
 
 import pytest
+from engine_process import ABORTED
 from live_world import CANCEL, CORRECT, NEW, ROOT, SPEC, VENDOR, check_log
 from websockets.exceptions import ConnectionClosed
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")
 POINTS = (
     "command_taken id_in_map guard_asked guard_answered before_submit_line submit_line_half submit_line_unsynced "
     "submit_line_synced before_send sending answer_received before_accepted_line accepted_line_written "
@@ -93,7 +90,7 @@ def test_killed_at(world, form, point):
         pass
     told = client.to_the_end()
     ended = one.engine.process.wait(30)
-    assert ended == -signal.SIGABRT, f"it died at {point}"
+    assert ended == ABORTED, f"it died at {point}"
     number = [event["venue_order_id"] for event in told if event["event"] == "OrderAccepted"]
     torn = log_of(one).read_bytes()
     assert (b"killed" in torn) == (point in LOGGED or point == "submit_line_half")
@@ -131,8 +128,7 @@ def test_killed_while_the_broker_holds_it(world, fault, form):
     if fault in ("drop-answer", "before"):
         unknown = answer()
         assert (unknown["event"], unknown["code"]) == ("Error", "INTERNAL_ERROR"), unknown
-    os.kill(one.engine.process.pid, signal.SIGKILL)
-    one.engine.process.wait(30)
+    one.kill_engine()
     one.ready()
     outcome, _ = hold_the_end(one, "killed", held_up=True)
     assert outcome == ("IdempotentReplay" if fault in ("delay-answer", "drop-answer") else "Created")
@@ -152,7 +148,7 @@ def test_killed_again_and_again(world):
         except (ConnectionClosed, AssertionError):
             assert client.socket.close_code is not None, client.events[since:]
         client.to_the_end()
-        assert one.engine.process.wait(30) == -signal.SIGABRT
+        assert one.engine.process.wait(30) == ABORTED
     one.ready()
     outcome, _ = hold_the_end(one, "killed")
     assert outcome == "IdempotentReplay"

@@ -1,7 +1,6 @@
 """Orders for the auctions, the closing of margin positions, and what each phase takes, from a client through an engine
 to a simulated broker and back, in both dialects. What the broker holds afterwards is its own word, `/control`."""
 
-import sys
 from decimal import Decimal
 
 import pytest
@@ -9,7 +8,6 @@ import pytest
 pytest.register_assert_rewrite("live_world")
 from live_world import CANCEL, CORRECT, LIST, NEW, SPEC, VENDOR, days_ahead  # noqa: E402
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")
 FORMS = [SPEC, VENDOR]
 MARKET = {"order_type": "MARKET", "price": None}
 STOP = {"order_type": "STOP_MARKET", "price": None, "trigger_price": "2900"}

@@ -16,7 +16,7 @@ import kumiki
 import kumiki.aio
 import pytest
 from conftest import ROOT, SOURCE, program
-from engine_process import EXECUTION, component
+from engine_process import EXECUTION, NEEDS_PANDAS, OWN_CONSOLE, component, interrupt, interrupt_this
 from local_world import PASSWORD, QUICK, LocalWorld, fake_pinentry, logged_out
 from plain_client import PATIENCE
 from web_broker import Trading
@@ -33,7 +33,6 @@ HOW = {"instrument_id": "7203.TSE", "max_qty": 1_000, "max_notional_jpy": 10_000
 DAY = "2099-01-08"
 #: What is said of a journal without an end.
 NOT_ENDED = "the run has not ended: it still runs, or it was killed"
-NEEDS_SHELL = pytest.mark.skipif(os.name != "posix", reason="a script for a shell")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -146,6 +145,7 @@ def test_p81_p84_an_engine_may_run_none(tmp_path):
         engine.kill()
 
 
+@NEEDS_PANDAS
 def test_p85_p87_p119_a_run_on_paper(world, one):
     """From its start to its frames, with a web broker that nobody has logged in at."""
     run, events = begin(one, execution="strict")
@@ -208,6 +208,7 @@ def newest(folder):
     return max(folder.glob("journal-*"))
 
 
+@NEEDS_PANDAS
 def test_p113_p120_the_journal_gives_the_same_run_again(world, one):
     run, _ = begin(one, "sma-cross", strategy_init_kwargs={"fast": 2, "slow": 4})
     world.streams(one)
@@ -306,6 +307,7 @@ def test_p90_bars_of_a_minute_in_place_of_trades(world, one):
     assert result.rows_done >= 3 and len(names(events, "OrderFilled")) == 1 and run.result() == result
 
 
+@NEEDS_PANDAS
 def test_several_instruments(world, one):
     ids = ["7203.TSE", "9984.TSE"]
     run, events = begin(one, instrument_id=ids, max_position_qty=100)
@@ -404,6 +406,7 @@ def test_p95_what_equals_a_limit_is_allowed(world, one):
 # --- Ends.
 
 
+@NEEDS_PANDAS
 def test_p86_p89_what_an_end_leaves(world, one):
     """Working orders are cancelled before the end, and what others watch stays registered."""
     with world.session() as other:
@@ -425,6 +428,7 @@ def test_p86_p89_what_an_end_leaves(world, one):
         one.stop()
 
 
+@NEEDS_PANDAS
 def test_p110_a_fault_ends_the_run_and_nothing_else(world, one):
     with world.session() as other:
         other.subscribe("9984")
@@ -475,7 +479,6 @@ def test_a_run_outlives_its_session_in_an_engine_of_its_own(world, one):
     assert one.stop().run_id == run.run_id
 
 
-@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 def test_ctrl_c_of_a_script_ends_its_run(world, one, tmp_path):
     """The script waits for the end, and the engine goes on."""
     script = tmp_path / "script.py"
@@ -491,20 +494,20 @@ with kumiki.LiveSession(venue="local_broker", attach={str(world.config)!r}) as s
         print(session.status, session.session().last_run.status, flush=True)
 """, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
-    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True, env=environment) as ran:
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True, env=environment,
+                          **OWN_CONSOLE) as ran:
         run_id = ran.stdout.readline().strip()
         assert one.session().run_id == run_id
-        ran.send_signal(signal.SIGINT)
+        interrupt(ran)
         assert ran.stdout.read() == "stopped stopped\n" and ran.wait(PATIENCE) == 0
     info = one.session()
     assert (info.state, info.last_run.run_id, info.last_run.status) == ("Idle", run_id, "stopped")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="sends itself a signal")
 def test_ctrl_c_here_ends_the_run(world, one):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        threading.Timer(1.5, interrupt_this).start()
         with pytest.raises(KeyboardInterrupt):
             one.run(**HOW, strategy_file=component("empty"))
     finally:
@@ -515,7 +518,6 @@ def test_ctrl_c_here_ends_the_run(world, one):
 # --- Engines and loops.
 
 
-@NEEDS_SHELL
 def test_an_engine_of_ones_own(world, tmp_path, monkeypatch, frames):
     """It is told of the gateway by the environment, asks for the password, and ends with the session, and the run with
     it."""
@@ -523,7 +525,7 @@ def test_an_engine_of_ones_own(world, tmp_path, monkeypatch, frames):
         *QUICK, logged_out(720, 721), f"base_url={world.gateway.address}",
     )):
         monkeypatch.setenv(f"KUMIKI_LOCAL_BROKER_{name.upper()}", value)
-    for name, value in fake_pinentry(tmp_path, f"echo 'D {PASSWORD}'; echo OK").items():
+    for name, value in fake_pinentry(tmp_path, f"say('D {PASSWORD}', 'OK')").items():
         monkeypatch.setenv(name, value)
     how = {"attach": None, "config_dir": tmp_path / "own", "cache_dir": tmp_path / "cache", "program": program()}
     with kumiki.LiveSession(venue="local_broker", **how) as one:
@@ -539,6 +541,7 @@ def test_an_engine_of_ones_own(world, tmp_path, monkeypatch, frames):
     assert not ends or ends[0]["status"] == "stopped"
 
 
+@NEEDS_PANDAS
 def test_the_same_with_asyncio(world):
     async def main():
         async with kumiki.aio.LiveSession(venue="local_broker", attach=world.config) as one:

@@ -5,17 +5,16 @@ import contextlib
 import json
 import os
 import subprocess
+import sys
 import time
 
 import pytest
 from conftest import program
-from engine_process import EXECUTION, component
+from engine_process import EXECUTION, component, lock
 from local_world import PASSWORD, QUICK, Gateway, LocalWorld, logged_out, subscribe
 from plain_client import PATIENCE, Refused
 from test_live_paper import DAY
 
-# As the engine locks a file.
-fcntl = pytest.importorskip("fcntl")
 #: The close, in seconds of the day.
 CLOSE = 15 * 3600 + 30 * 60
 CONFIG = {"instrument_id": "7203.TSE", "max_qty": 1_000, "max_notional_jpy": 10_000_000, "initial_cash": "10000000",
@@ -275,14 +274,15 @@ def test_more_instruments_than_a_live_run_takes(world):
 
 def test_a_notice_names_the_strategy_that_runs_and_no_other(tmp_path):
     """A login that is needed after a run's end is nobody's."""
-    script, notices = tmp_path / "notify.sh", tmp_path / "notices"
-    script.write_text(f'read -r line\necho "$line" >> {notices}\n', encoding="utf-8")
+    script, notices = tmp_path / "notify.py", tmp_path / "notices"
+    script.write_text(f"line = open(0, 'rb').readline()\nopen({str(notices)!r}, 'ab').write(line)\n", encoding="utf-8")
 
     def needed():
         lines = notices.read_text(encoding="utf-8").splitlines() if notices.exists() else []
         return [line for line in map(json.loads, lines) if line["kind"] == "login_needed"]
 
-    with contextlib.closing(Pins(tmp_path / "world", environment={"KUMIKI_NOTIFY_COMMAND": f"sh,{script}"})) as one:
+    environment = {"KUMIKI_NOTIFY_COMMAND": f"{sys.executable},{script}"}
+    with contextlib.closing(Pins(tmp_path / "world", environment=environment)) as one:
         for count, runs in enumerate((True, False), 1):
             if runs:
                 one.begin("empty")
@@ -360,8 +360,8 @@ def test_live_run_waits_for_an_engine_that_starts(tmp_path, gateway):
 
 def test_live_run_starts_an_engine_where_the_one_that_it_waited_for_has_ended(tmp_path, gateway):
     run = LiveRun(tmp_path, gateway, component("empty"), "--for", "1s")
-    with (run.config / "engine.lock").open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with (run.config / "engine.lock").open("wb") as file:
+        lock(file)
         run.start()
         deadline = time.monotonic() + PATIENCE
         while "an engine is starting or ending; waiting for it\n" not in run.errors():

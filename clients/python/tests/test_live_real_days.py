@@ -11,20 +11,17 @@ import collections
 import os
 import random
 import re
-import signal
-import sys
 import time
 from decimal import Decimal
 
 import pytest
 from bad_disk import bad_disk
-from engine_process import replayed
+from engine_process import ABORTED, replayed
 from live_world import CANCEL, NEW, ROOT, SPEC, VENDOR
 from market_world import BUY, CANCEL_ALL, HUNDRED, ID, LIMIT, LOW, NOTHING, SELL, SELL_TWICE, Real
 from test_live_kill import POINTS
 from websockets.exceptions import ConnectionClosed
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")
 DAYS = int(os.environ.get("KUMIKI_SOAK_REAL_DAYS", "1"))
 INSTRUMENT = "7203.TSE"
 #: Around a fill of a strategy's order.
@@ -409,7 +406,7 @@ class Day(Real):
             if self.client.socket.close_code is None:
                 raise
         self.client.to_the_end()
-        assert self.engine.process.wait(30) == -signal.SIGABRT, f"it did not die at {point}"
+        assert self.engine.process.wait(30) == ABORTED, f"it did not die at {point}"
         self.check_limits()
 
     FAULTS = (drop_push, restart_gateway, log_out, cut_stream, lose_answer, late_answer, late_lists, hold_notices,

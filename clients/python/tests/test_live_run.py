@@ -3,7 +3,6 @@ with what comes, and how it ends. Whole runs with the real engine: `test_live_pa
 
 import asyncio
 import json
-import os
 import pathlib
 import signal
 import threading
@@ -13,6 +12,7 @@ from decimal import Decimal
 import kumiki
 import kumiki.aio
 import pytest
+from engine_process import interrupt_this
 from venue_engine import TOKEN, VenueEngine
 
 TIME = 1_736_121_600_000
@@ -164,7 +164,6 @@ def test_p86_an_end_is_waited_for(played):
     assert [event.name for event in events[-3:]] == ["OrderPendingCancel", "OrderCanceled", "EngineStopped"]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="sends itself a signal")
 @pytest.mark.parametrize("has_events", [True, False])
 def test_an_interrupt_ends_the_run_and_waits_for_its_end(played, has_events):
     def play(command):
@@ -175,7 +174,7 @@ def test_an_interrupt_ends_the_run_and_waits_for_its_end(played, has_events):
     one, engine = played(play)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()
+        threading.Timer(0.7, interrupt_this).start()
         with pytest.raises(KeyboardInterrupt):
             one.run(**NEEDED, on_event=(lambda event: None) if has_events else None)
     finally:

@@ -6,9 +6,7 @@ import hashlib
 import json
 import os
 import re
-import signal
 import subprocess
-import sys
 import threading
 import urllib.error
 import urllib.parse
@@ -18,12 +16,12 @@ import web_broker
 
 pytest.register_assert_rewrite("live_world")
 from conftest import program  # noqa: E402
+from engine_process import ABORTED  # noqa: E402
 from go_between import GoBetween  # noqa: E402
 from live_world import CANCEL, CORRECT, NEW, SPEC, World  # noqa: E402
 from secret_search import forms, found_in, texts_of  # noqa: E402
 from web_broker import CLEAN, PASSWORD, USER  # noqa: E402
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")
 #: 表 and ソ have a backslash as their second byte at the broker; the others mean something in JSON and in addresses.
 SECOND = "canary-odd-6127表ソ\"%\\"
 #: The go-between reads and changes addresses, which come encrypted in later releases.
@@ -303,7 +301,7 @@ def test_an_engine_that_dies(between, point):
     client = one.ready(KUMIKI_KILL_AT=point)
     client.send("SubmitOrder", venue="web_broker", order=one.order("dies"))
     client.to_the_end()
-    assert one.engine.process.wait(30) == -signal.SIGABRT
+    assert one.engine.process.wait(30) == ABORTED
     hold(one, go)
     one.ready()
     one.submit("dies")

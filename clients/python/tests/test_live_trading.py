@@ -9,11 +9,9 @@ import kumiki
 import kumiki.aio
 import pytest
 from conftest import program
-from engine_process import wait_until
+from engine_process import lock, wait_until
 from web_broker import AUTH_ID, ORDER, PASSWORD, SECOND_PASSWORD, USER, Broker, Trading, dialect, refused_start
 
-# They end processes by signals and lock files as Unix does.
-fcntl = pytest.importorskip("fcntl")
 FORMS = ("web-broker-spec", "web-broker-v4r8", "web-broker-v4r10")
 
 
@@ -348,8 +346,8 @@ def test_starts_that_are_refused(tmp_path):
     replay = subprocess.run([program(), "serve", "--mode", "replay", "--web-broker", "dialect=x"], capture_output=True,
                             text=True)
     assert replay.returncode == 2 and "--mode live, because a replay has no broker" in replay.stderr
-    with (tmp_path / "config" / "web_broker_orders.lock").open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with (tmp_path / "config" / "web_broker_orders.lock").open("wb") as file:
+        lock(file)
         ended, line = refused_start(tmp_path, *spec, "--web-broker", "base_url=http://127.0.0.1:9/e/")
     assert ended == 16 and "another program writes" in line
 

@@ -1,8 +1,6 @@
 """What goes wrong between an engine and the local broker's gateway, through the program: the gateway restarts, is gone
 and comes back, takes the token no longer, its push breaks, everybody is logged out."""
 
-import sys
-
 import pytest
 from local_world import SPEC, VENDOR, LocalWorld, all_trades, logged_out, stream, subscribe, venue_state
 from plain_client import Refused
@@ -173,7 +171,6 @@ def test_who_is_logged_out_asks_for_no_token_until_somebody_wants_it(tmp_path, f
         assert logins(world) == (2, 3) and errors(client) == ["token_expired"]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="ends a process by a signal")
 def test_nothing_is_shown_while_everybody_is_logged_out(tmp_path, form):
     """P47: the gateway pushes, and the venue stays ready."""
     with LocalWorld(tmp_path, logged_out(-60, 60), form=form) as world, world.client() as client:

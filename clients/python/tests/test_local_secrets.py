@@ -3,7 +3,6 @@ trace, and the gateway repeats both wherever it says something: afterwards none 
 log, or in any frame to a client."""
 
 import json
-import sys
 
 import pytest
 
@@ -14,7 +13,6 @@ from local_world import PASSWORD, SPEC, VENDOR, LocalWorld, all_trades, stream, 
 from plain_client import Refused  # noqa: E402
 from secret_search import forms, found_in, texts_of  # noqa: E402
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")
 WRONG = "canary-refused-2205"
 QUESTIONS = (("GetBuyingPower", "BuyingPowerUpdated", {}), ("GetOrderList", "OrderListUpdated", {"filter": {}}),
              ("GetPositions", "PositionsUpdated", {}), ("GetBoard", "DepthSnapshot", {"ticker": "7203"}))

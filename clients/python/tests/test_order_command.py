@@ -3,19 +3,16 @@
 import json
 import os
 import select
-import signal
 import subprocess
 import uuid
 
 import kumiki
 import pytest
 from conftest import program
-from engine_process import wait_until
+from engine_process import OWN_CONSOLE, interrupt, wait_until
 from plain_client import PATIENCE
 from web_broker import CLEAN, SECOND_PASSWORD, Broker, Trading, dialect
 
-#: Terminals as Unix has them.
-pty = pytest.importorskip("pty")
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +53,7 @@ def order(engine, *arguments, stdin=subprocess.DEVNULL, typed=None):
 
 def at_terminal(engine, *arguments, answers):
     """Runs a command at a terminal, and types each answer after its prompt: exit code, and what the terminal shows."""
+    pty = pytest.importorskip("pty", reason="terminals as Unix has them")
     command = list(map(str, [program(), "order", *arguments, "--config-dir", engine.config]))
     pid, terminal = pty.fork()
     if pid == 0:
@@ -158,7 +156,8 @@ def test_exit_codes(engine, tmp_path):
 
 def test_what_happens_is_watched(engine, broker, password):
     command = [program(), "order", "watch", "--format", "json", "--config-dir", engine.config]
-    watch = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    watch = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             **OWN_CONSOLE)
     try:
         said = engine.stderr.read_text()
         wait_until(lambda: said.count("has connected") < engine.stderr.read_text().count("has connected"),
@@ -171,7 +170,7 @@ def test_what_happens_is_watched(engine, broker, password):
             seen.append(json.loads(watch.stdout.readline()))
         names = [event["event"] for event in seen if event.get("client_order_id") == "watched"]
         assert names == ["OrderSubmitted", "OrderAccepted", "OrderFilled"]
-        watch.send_signal(signal.SIGINT)
+        interrupt(watch)
         assert watch.wait(PATIENCE) == 0
     finally:
         watch.kill()

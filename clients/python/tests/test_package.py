@@ -17,10 +17,11 @@ import pytest
 
 import kumiki
 from conftest import ROOT, SOURCE, program
-from engine_process import component
+from engine_process import OWN_CONSOLE, component, interrupt
 from kumiki import records
 from kumiki._refusals import of_event
 from kumiki.events import Event, amount_text, decode
+from plain_client import PATIENCE
 
 SCHEMA = json.loads((ROOT / "schemas" / "ipc.schema.json").read_text(encoding="utf-8"))
 
@@ -153,6 +154,27 @@ else:
     raise AssertionError("it connected")
 """
     subprocess.run([sys.executable, "-c", script], check=True, cwd=SOURCE)
+
+
+def test_ctrl_c_is_for_the_program(tmp_path):
+    """`python -m kumiki` says nothing of its own, and ends as the program does."""
+    script = """
+import sys, kumiki.__main__
+path = sys.argv.pop(1)
+kumiki.__main__.program = lambda: path
+sys.exit(kumiki.__main__.main())
+"""
+    command = [sys.executable, "-c", script, program(), "sim", "local-broker", "--still", "--port", "0", "--password",
+               "x"]
+    process = subprocess.Popen(list(map(str, command)), cwd=SOURCE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               **OWN_CONSOLE)
+    try:
+        assert "listening" in json.loads(process.stdout.readline())
+        interrupt(process)
+        assert (process.communicate(timeout=PATIENCE), process.returncode) == ((b"", b""), 0)
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_amounts_are_exact_and_short():

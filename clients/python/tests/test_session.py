@@ -7,7 +7,6 @@ import datetime
 import functools
 import inspect
 import json
-import os
 import pathlib
 import re
 import signal
@@ -21,7 +20,7 @@ import kumiki
 import kumiki.aio
 import pytest
 from conftest import SOURCE, program
-from engine_process import CASH, EXECUTION, component
+from engine_process import CASH, EXECUTION, component, interrupt_this
 from kumiki import _arguments
 
 SMA = {"fast": 5, "slow": 20}
@@ -379,14 +378,13 @@ def test_a_session_also_works_inside_of_an_event_loop(session, market):
     assert asyncio.run(cell()).status == "completed"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_ctrl_c_ends_the_run_and_keeps_its_results(session, market):
     one = session()
     load(one, market)
 
     def heard(event):
         if event.name == "EngineStarted":
-            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+            threading.Timer(0.3, interrupt_this).start()
 
     # pytest's own handler raises KeyboardInterrupt too; this is the one of a script.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -394,7 +392,7 @@ def test_ctrl_c_ends_the_run_and_keeps_its_results(session, market):
         for on_event in (heard, None):
             load(one, market)
             if on_event is None:
-                threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+                threading.Timer(1.0, interrupt_this).start()
             with pytest.raises(KeyboardInterrupt):
                 one.run(strategy_file=component("empty"), multiplier=1, on_event=on_event)
             last = one.session().last_run

@@ -4,7 +4,6 @@ import asyncio
 import json
 import logging
 import os
-import pathlib
 import re
 import socket
 import subprocess
@@ -16,7 +15,7 @@ import kumiki
 import pytest
 import websockets
 from conftest import SOURCE, program
-from engine_process import component, wait_until
+from engine_process import component, is_alive, wait_until
 from kumiki import _attach
 from plain_client import proof
 
@@ -83,7 +82,7 @@ def test_auto_attaches_where_it_may(standalone, elsewhere, market, tmp_path):
             modes.append(one.mode)
         (elsewhere / "kumiki").mkdir(parents=True, exist_ok=True)
         (elsewhere / "kumiki" / "engine-session.json").write_text(standalone.session_file.read_text())
-    assert modes == ["spawn", "attach" if sys.platform == "linux" else modes[1], "spawn"]
+    assert modes == ["spawn", "attach" if sys.platform != "darwin" else modes[1], "spawn"]
 
 
 def test_the_folder_of_the_environment_is_the_default(standalone, start, elsewhere, market, tmp_path, monkeypatch):
@@ -444,7 +443,6 @@ if sys.argv[6] == "killed":
 """
 
 
-@pytest.mark.skipif(os.name != "posix", reason="processes of POSIX")
 @pytest.mark.parametrize("how", ["killed", "ends"])
 def test_an_engine_ends_with_its_session(market, tmp_path, how):
     arguments = [market.folder, tmp_path / "cache", program(), market.days[1], component("empty"), how]
@@ -453,16 +451,8 @@ def test_an_engine_ends_with_its_session(market, tmp_path, how):
         env={**os.environ, "PYTHONPATH": str(SOURCE)},
     )
     engine = int(script.stdout.readline())
-    assert pathlib.Path(f"/proc/{engine}").exists() or sys.platform != "linux"
+    assert is_alive(engine)
     script.communicate("\n")
-
-    def is_gone():
-        try:
-            os.kill(engine, 0)
-        except ProcessLookupError:
-            return True
-        return False
-
-    wait_until(is_gone, "the engine ends by itself")
+    wait_until(lambda: not is_alive(engine), "the engine ends by itself")
     kept = list((tmp_path / "cache" / "runs").glob("*/manifest.json"))
     assert len(kept) <= 1, "the run that was under way is kept, if it had a row"

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import kumiki
 import pytest
-from engine_process import CASH, EXECUTION, component
+from engine_process import CASH, EXECUTION, NEEDS_PANDAS, component
 
 
 @pytest.fixture
@@ -42,6 +42,7 @@ def test_an_order_is_sent_changed_and_cancelled(trading):
     assert len(one.order_list(date=today)) == 1 and one.order_list(date=today - datetime.timedelta(days=9)) == []
 
 
+@NEEDS_PANDAS
 def test_a_fill_changes_the_account(trading):
     one, _ = trading
     assert one.buying_power().cash == CASH and one.positions() == []
@@ -113,6 +114,7 @@ def test_many_orders_are_cancelled_at_once(trading, market):
     assert {row.status for row in one.order_list()} == {"CANCELED"}
 
 
+@NEEDS_PANDAS
 def test_events_may_answer_with_orders(session, market):
     """As a strategy of a person's own: it buys at the first trade and sells what it has bought."""
     one = session()

@@ -3,9 +3,7 @@ holds the account."""
 
 import json
 import os
-import signal
 import subprocess
-import sys
 
 import pytest
 from conftest import program
@@ -45,7 +43,6 @@ def asked(broker):
     return [request["fields"]["sCLMID"] for request in requests if "sCLMID" in request["fields"]]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="ends a process by a signal")
 def test_the_account_of_an_engine_is_left_alone(tmp_path, broker):
     broker.trade("2850", 300)
     on = ("--web-broker", "daily_history=true")
@@ -61,8 +58,7 @@ def test_the_account_of_an_engine_is_left_alone(tmp_path, broker):
         assert not {"CLMAuthLoginRequest", "CLMAuthLogoutRequest", HISTORY} & set(asked(broker)[before:])
         # Its session is the same still.
         client.ask("GetBuyingPower", "BuyingPowerUpdated", venue="web_broker")
-        engine.process.send_signal(signal.SIGINT)
-        engine.process.wait(PATIENCE)
+        engine.end()
     finally:
         engine.kill()
     before = len(asked(broker))

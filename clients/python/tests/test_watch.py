@@ -15,6 +15,7 @@ import time
 
 import pytest
 from conftest import program
+from engine_process import OWN_CONSOLE, interrupt
 from plain_client import PATIENCE, SCHEMA_MAJOR, SCHEMA_MINOR, proof
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import serve
@@ -154,14 +155,13 @@ def asks_for_ever(engine, command):
         engine.tell("VenueLoginStarted", venue=VENUE, request_id=command["request_id"])
 
 
-@NEEDS_UNIX
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("name", ["SIGINT", *(["SIGTERM", "SIGHUP"] if os.name == "posix" else [])])
 @pytest.mark.parametrize("more", [("--format", "json"), ("--once",)])
 def test_a_signal_ends_a_login(tmp_path, name, more):
     with Played(tmp_path, asks_for_ever, state="Disconnected") as engine:
-        watch = watching(engine, "7203", "--login", *more, stdout=subprocess.PIPE)
+        watch = watching(engine, "7203", "--login", *more, stdout=subprocess.PIPE, **OWN_CONSOLE)
         engine.has_heard("RequestVenueLogin")
-        watch.send_signal(getattr(signal, name))
+        interrupt(watch) if name == "SIGINT" else watch.send_signal(getattr(signal, name))
         watch.communicate(timeout=PATIENCE)
     assert watch.returncode == 130
 
@@ -426,7 +426,7 @@ def test_an_engine_that_is_gone_tells_what_to_do(tmp_path, is_reset):
     def script(engine, command):
         engine.subscribed(command)
         if is_reset:
-            linger = struct.pack("ii", 1, 0)
+            linger = struct.pack("HH" if os.name == "nt" else "ii", 1, 0)
             engine.socket.socket.setsockopt(sockets.SOL_SOCKET, sockets.SO_LINGER, linger)
             engine.socket.socket.close()
         else:

@@ -4,13 +4,13 @@ import json
 import os
 import pathlib
 import re
-import signal
 import subprocess
 import tempfile
 import urllib.request
 
 import pytest
 from conftest import program
+from engine_process import OWN_CONSOLE, interrupt
 from plain_client import PATIENCE, Client
 
 USER, PASSWORD, SECOND_PASSWORD = "canary-user-8417", "canary-password-5520", "canary-second-3906"
@@ -105,7 +105,7 @@ class Trading:
                 command += ["--web-broker", f"{name}={value}"]
         self.stderr = folder / "engine.err"
         with self.stderr.open("ab") as errors:
-            how = {"stdin": subprocess.PIPE, "stderr": errors, **dict(terminal)}
+            how = {"stdin": subprocess.PIPE, "stderr": errors, **OWN_CONSOLE, **dict(terminal)}
             self.process = subprocess.Popen(
                 list(map(str, command)), stdout=subprocess.PIPE, env={**os.environ, **CLEAN, **dict(environment)},
                 cwd=folder, **how)
@@ -120,8 +120,8 @@ class Trading:
         return Client(self.port, self.token, mode="live")
 
     def end(self):
-        """Ends it as Ctrl-C does."""
-        self.process.send_signal(signal.SIGINT)
+        """Ends it by Ctrl-C."""
+        interrupt(self.process)
         return self.process.wait(PATIENCE)
 
     def kill(self):

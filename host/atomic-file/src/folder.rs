@@ -3,6 +3,77 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+/// How often something is tried that another program keeps from happening, [`HELD_WAIT`] apart: for 5 s.
+const HELD_TRIES_MAX: u32 = 250;
+/// See [`HELD_TRIES_MAX`].
+const HELD_WAIT: Duration = Duration::from_millis(20);
+
+/// Does something to a file. On Windows a program that has the file open, as a virus scanner has each new one, may
+/// keep it from happening: then it is tried again, for 5 s at most.
+///
+/// # Errors
+/// What the system says.
+pub fn patiently<T>(mut act: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    for _ in 0..HELD_TRIES_MAX {
+        match act() {
+            Err(error) if is_held(&error) => thread::sleep(HELD_WAIT),
+            other => return other,
+        }
+    }
+    act()
+}
+
+/// Whether another program may have the file open.
+fn is_held(error: &io::Error) -> bool {
+    /// `ERROR_ACCESS_DENIED`, `ERROR_SHARING_VIOLATION`, `ERROR_LOCK_VIOLATION` of Windows.
+    const HELD: [i32; 3] = [5, 32, 33];
+    cfg!(windows) && error.raw_os_error().is_some_and(|code| HELD.contains(&code))
+}
+
+/// Renames a file or a folder; a file of the new name is replaced, and who has that open keeps it. Waits as
+/// [`patiently`] does.
+///
+/// # Errors
+/// What the system says; nothing has changed then.
+pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    patiently(|| fs::rename(from, to))
+}
+
+/// Whether a file or folder can have this name. Windows refuses names of devices, and gives others another meaning:
+/// `a:b` is a second content of `a`, and `a.` is `a`.
+///
+/// # Errors
+/// What is wrong with the name, and what to do.
+pub fn must_be_a_name(path: &Path) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let what = if cfg!(windows) { wrong_name(&name) } else { None };
+    what.map_or(Ok(()), |what| {
+        let text = format!("Windows has no file or folder named {name}: {what}; name another");
+        Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+    })
+}
+
+/// What Windows has against a name.
+pub(crate) fn wrong_name(name: &str) -> Option<String> {
+    if let Some(sign) =
+        name.chars().find(|sign| sign.is_control() || r#"<>:"/\|?*"#.contains(*sign))
+    {
+        return Some(format!("it has a {sign:?}"));
+    }
+    if name.ends_with(['.', ' ']) {
+        return Some("it ends with a dot or a blank".to_owned());
+    }
+    let stem = name.split('.').next().unwrap_or_default().trim_end().to_ascii_uppercase();
+    let is_numbered = |port: &str| {
+        let number = stem.strip_prefix(port).unwrap_or_default();
+        number.chars().count() == 1 && "123456789\u{b9}\u{b2}\u{b3}".contains(number)
+    };
+    let is_device = ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"].contains(&stem.as_str());
+    (is_device || is_numbered("COM") || is_numbered("LPT")).then(|| format!("{stem} is a device"))
+}
 
 /// The folder of a file; the current one for a bare name.
 #[must_use]
@@ -19,7 +90,7 @@ pub fn folder_of(path: &Path) -> &Path {
 /// What the system says.
 pub fn sync_file(path: &Path) -> io::Result<()> {
     // Some systems only flush a file that was opened for writing.
-    File::options().write(true).open(path)?.sync_all()
+    patiently(|| File::options().write(true).open(path))?.sync_all()
 }
 
 /// Makes what was renamed in a folder last through a power cut, where the system does not do so by
@@ -89,7 +160,7 @@ pub fn open_own(path: &Path) -> io::Result<File> {
 /// # Errors
 /// What the system says.
 pub fn remove_if_there(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
+    match patiently(|| fs::remove_file(path)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }

@@ -13,11 +13,11 @@ use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use tempfile::{Builder, NamedTempFile, PathPersistError};
+use tempfile::{Builder, NamedTempFile, TempPath};
 
 pub use folder::{
-    folder_of, must_be_file, must_be_own, open_own, open_to_read, remove_if_there, sync_file,
-    sync_folder,
+    folder_of, must_be_a_name, must_be_file, must_be_own, open_own, open_to_read, patiently,
+    remove_if_there, rename, sync_file, sync_folder,
 };
 pub use whole_folder::{AtomicFolder, remove_all_leftovers};
 
@@ -46,6 +46,7 @@ fn write_as(
     bytes: &[u8],
     create_in: fn(&Path) -> io::Result<AtomicFile>,
 ) -> io::Result<()> {
+    must_be_a_name(path)?;
     let folder = folder_of(path);
     fs::create_dir_all(folder)?;
     let mut file = create_in(folder)?;
@@ -61,7 +62,7 @@ fn write_as(
 /// What the system says; `path` is as it was then.
 pub fn replace(finished: &Path, path: &Path) -> io::Result<()> {
     sync_file(finished)?;
-    fs::rename(finished, path)
+    rename(finished, path)
 }
 
 /// A file that is being written under another name. It gets its own by one of the commits; dropped
@@ -88,15 +89,20 @@ impl AtomicFile {
         builder.prefix(UNFINISHED_PREFIX).make_in(folder, |path| File::create_new(path)).map(Self)
     }
 
-    /// The same for a file that only its user may read and write, where the system has such.
+    /// The same for a file that only its user may read and write. On Windows the folder decides who may, as that of
+    /// the user's settings does.
     ///
     /// # Errors
     /// What the system says when the file cannot be made.
     pub fn create_private_in(folder: &Path) -> io::Result<Self> {
+        if cfg!(windows) {
+            // A usual temporary file would be marked as one, by a call that refuses long paths.
+            return Self::create_in(folder);
+        }
         Builder::new().prefix(UNFINISHED_PREFIX).tempfile_in(folder).map(Self)
     }
 
-    /// Where the file is before it has its name, for those who write by name.
+    /// Where the file is before it has its name.
     #[must_use]
     pub fn unfinished_path(&self) -> &Path {
         self.0.path()
@@ -110,16 +116,18 @@ impl AtomicFile {
         self.0.reopen()
     }
 
-    /// Ends the file: brings it to the disk, gives it the name `path` in the folder in which it was
-    /// made, and brings the folder to the disk.
+    /// Closes it, for those who write it by name: DuckDB opens no file on Windows that somebody has open.
+    #[must_use]
+    pub fn close(self) -> AtomicPath {
+        AtomicPath(self.0.into_temp_path())
+    }
+
+    /// See [`AtomicPath::commit`].
     ///
     /// # Errors
     /// What the system says; `path` is as it was then.
     pub fn commit(self, path: &Path) -> io::Result<()> {
-        // Opened anew: what was written by name may be in another file.
-        sync_file(self.unfinished_path())?;
-        self.commit_unsynced(path)?;
-        sync_folder(folder_of(path))
+        self.close().commit(path)
     }
 
     /// The same without bringing anything to the disk: readers see all or nothing, but after a
@@ -129,8 +137,7 @@ impl AtomicFile {
     /// # Errors
     /// What the system says; `path` is as it was then.
     pub fn commit_unsynced(self, path: &Path) -> io::Result<()> {
-        let renamed = self.0.into_temp_path().persist(path);
-        renamed.map_err(|PathPersistError { error, .. }| error)
+        self.close().give_name(path)
     }
 
     /// As [`Self::commit`], but where there is a file of this name nothing is replaced.
@@ -139,13 +146,60 @@ impl AtomicFile {
     /// That there is such a file, or what the system says.
     pub fn commit_new(self, path: &Path) -> Result<(), CommitNewError> {
         sync_file(self.unfinished_path()).map_err(CommitNewError::Io)?;
-        match self.0.persist_noclobber(path) {
-            Ok(_) => sync_folder(folder_of(path)).map_err(CommitNewError::Io),
-            Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(CommitNewError::Exists(Self(failed.file)))
+        match self.give_new_name(path) {
+            Ok(()) => sync_folder(folder_of(path)).map_err(CommitNewError::Io),
+            Err((error, file)) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(CommitNewError::Exists(file))
             }
-            Err(failed) => Err(CommitNewError::Io(failed.error)),
+            Err((error, _)) => Err(CommitNewError::Io(error)),
         }
+    }
+
+    #[cfg(not(windows))]
+    fn give_new_name(self, path: &Path) -> Result<(), (io::Error, Self)> {
+        match self.0.persist_noclobber(path) {
+            Ok(_) => Ok(()),
+            Err(failed) => Err((failed.error, Self(failed.file))),
+        }
+    }
+
+    /// By a second name, as no rename of Rust's library leaves what is there. The first name is removed at the end.
+    #[cfg(windows)]
+    fn give_new_name(self, path: &Path) -> Result<(), (io::Error, Self)> {
+        match patiently(|| fs::hard_link(self.unfinished_path(), path)) {
+            Ok(()) => Ok(()),
+            Err(error) => Err((error, self)),
+        }
+    }
+}
+
+/// An [`AtomicFile`] that is closed.
+#[derive(Debug)]
+pub struct AtomicPath(TempPath);
+
+impl AtomicPath {
+    /// Where the file is before it has its name.
+    #[must_use]
+    pub fn unfinished_path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Ends the file: brings it to the disk, gives it the name `path` in the folder in which it was
+    /// made, and brings the folder to the disk.
+    ///
+    /// # Errors
+    /// What the system says; `path` is as it was then.
+    pub fn commit(self, path: &Path) -> io::Result<()> {
+        // Opened anew: what was written by name may be in another file.
+        sync_file(&self.0)?;
+        self.give_name(path)?;
+        sync_folder(folder_of(path))
+    }
+
+    fn give_name(mut self, path: &Path) -> io::Result<()> {
+        rename(&self.0, path)?;
+        self.0.disable_cleanup(true);
+        Ok(())
     }
 }
 

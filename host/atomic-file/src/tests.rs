@@ -50,8 +50,11 @@ fn a_file_can_be_written_by_its_other_name() {
         let file = AtomicFile::create_in(folder.path()).unwrap();
         fs::remove_file(file.unfinished_path()).unwrap();
         fs::write(file.unfinished_path(), "by name").unwrap();
-        let commit = if unsynced { AtomicFile::commit_unsynced } else { AtomicFile::commit };
-        commit(file, &path).unwrap();
+        if unsynced {
+            file.commit_unsynced(&path).unwrap();
+        } else {
+            file.close().commit(&path).unwrap();
+        }
         assert_eq!(fs::read(&path).unwrap(), b"by name");
     }
 }
@@ -87,6 +90,65 @@ fn a_finished_file_replaces_another() {
     remove_if_there(&old).unwrap();
     remove_if_there(&old).unwrap();
     remove_if_there(folder.path()).unwrap_err();
+}
+
+#[test]
+fn names_that_windows_refuses() {
+    let wrong = folder::wrong_name;
+    for name in [
+        "CON", "nul", "Aux.txt", "com1", "LPT9.log", "CON .x", "run.", "run ", "a:b", "a?",
+        "x\u{7}",
+    ] {
+        let what = wrong(name).unwrap_or_else(|| panic!("{name}"));
+        assert_eq!(must_be_a_name(&Path::new("runs").join(name)).is_err(), cfg!(windows), "{what}");
+    }
+    for name in ["run", "CONSOLE", "com", "com0", "com10", "nul-1", ".kumiki-x", "トヨタ", "a.b"]
+    {
+        assert_eq!(wrong(name), None, "{name}");
+        must_be_a_name(Path::new(name)).unwrap();
+    }
+}
+
+#[test]
+fn paths_may_be_longer_than_the_usual_limit_of_windows() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = "x".repeat(100);
+    let path = folder.path().join(&long).join(&long).join(&long).join("run");
+    write(&path.with_extension("json"), b"old").unwrap();
+    write_private(&path.with_extension("json"), b"new").unwrap();
+    let file = AtomicFile::create_in(folder_of(&path)).unwrap();
+    file.commit_new(&path.with_extension("first")).unwrap();
+    let whole = AtomicFolder::create_beside(&path).unwrap();
+    fs::write(whole.unfinished_path().join("a"), "a").unwrap();
+    whole.commit(anything).unwrap();
+    assert_eq!(names(folder_of(&path)), ["run", "run.first", "run.json"]);
+}
+
+/// As a virus scanner holds each new file for a moment.
+#[cfg(windows)]
+#[test]
+fn a_file_that_another_program_holds_is_waited_for() {
+    use std::os::windows::fs::OpenOptionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    fs::write(&path, "old").unwrap();
+    let held = || File::options().read(true).share_mode(0).open(&path).unwrap();
+    let scanner = held();
+    let lets_go = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        drop(scanner);
+    });
+    write(&path, b"new").unwrap();
+    lets_go.join().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"new");
+    // It does not wait for ever, and nothing has changed then.
+    let scanner = held();
+    write(&path, b"newer").unwrap_err();
+    drop(scanner);
+    assert_eq!(
+        (fs::read(&path).unwrap(), names(folder.path())),
+        (b"new".to_vec(), vec!["a".into()])
+    );
 }
 
 #[cfg(unix)]

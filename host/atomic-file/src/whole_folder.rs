@@ -2,14 +2,14 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use tempfile::{Builder, TempDir};
 
 use crate::UNFINISHED_PREFIX;
-use crate::folder::{folder_of, sync_folder};
+use crate::folder::{folder_of, must_be_a_name, patiently, rename, sync_folder};
 
 /// The file that says for which name a folder aside is; its writer has it locked.
 const OWNER: &str = "owner";
@@ -71,14 +71,15 @@ impl AtomicFolder {
     /// A link is followed: what it points to will be replaced.
     ///
     /// # Errors
-    /// What the system says when the folder cannot be made, or that `path` has no name of its own, as
-    /// `.`, `..` and `/`: nothing can take its place.
+    /// What the system says when the folder cannot be made, that `path` has no name of its own, as `.`, `..` and `/`
+    /// (nothing can take its place), or what [`must_be_a_name`] says.
     pub fn create_beside(path: &Path) -> io::Result<Self> {
         let path = if path.is_symlink() { fs::canonicalize(path)? } else { path.to_owned() };
         let Some(name) = path.file_name() else {
             let text = "it has no name, so it cannot be replaced; name a folder";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         };
+        must_be_a_name(&path)?;
         let around = folder_of(&path);
         fs::create_dir_all(around)?;
         // A way through the folder itself, as in `run/../run`, leads nowhere once that is away.
@@ -167,7 +168,7 @@ fn keep_files(new: &Path, path: &Path, kept: &[&str]) -> io::Result<()> {
     }
     fs::create_dir(path)?;
     for name in found {
-        fs::rename(new.join(name), path.join(name))?;
+        rename(&new.join(name), &path.join(name))?;
     }
     sync_folder(path)?;
     sync_folder(folder_of(path))
@@ -181,7 +182,7 @@ fn replace_folder(
     may_remove: impl FnOnce(&Path) -> io::Result<()>,
 ) -> io::Result<()> {
     if fs::symlink_metadata(path).is_err() {
-        return fs::rename(complete, path);
+        return rename(complete, path);
     }
     if exchange(complete, path).is_ok() {
         // What had the name is where the new one was.
@@ -192,9 +193,9 @@ fn replace_folder(
         return agreed;
     }
     let old = aside.join(OLD);
-    fs::rename(path, &old)?;
-    if let Err(error) = may_remove(&old).and_then(|()| fs::rename(complete, path)) {
-        fs::rename(&old, path)?;
+    rename(path, &old)?;
+    if let Err(error) = may_remove(&old).and_then(|()| rename(complete, path)) {
+        rename(&old, path)?;
         return Err(error);
     }
     Ok(())
@@ -259,11 +260,13 @@ fn remove_leftover(
     if !fs::symlink_metadata(&owner)?.is_file() {
         return Ok(());
     }
-    let lock = File::options().read(true).write(true).open(&owner)?;
+    let mut lock = File::options().read(true).write(true).open(&owner)?;
     if lock.try_lock().is_err() {
         return Ok(());
     }
-    let found = fs::read(&owner)?;
+    // By who has the lock: on Windows nobody else can read the file.
+    let mut found = Vec::new();
+    lock.read_to_end(&mut found)?;
     let path = match only {
         Some(name) if found == name.as_encoded_bytes() => around.join(name),
         Some(_) => return Ok(()),
@@ -286,7 +289,7 @@ fn remove_leftover(
         // A folder that somebody has made since, as `mkdir -p` does, is in nobody's way while it is empty.
         let _ = fs::remove_dir(&path);
         if fs::symlink_metadata(&path).is_err() {
-            fs::rename(&old, &path)?;
+            rename(&old, &path)?;
         }
     }
     keep_files(&aside.join(NEW), &path, kept)?;
@@ -300,7 +303,7 @@ fn remove_leftover(
 fn remove_parts(aside: &Path) -> io::Result<()> {
     for part in [NEW, OLD].map(|part| aside.join(part)) {
         if fs::symlink_metadata(&part).is_ok() {
-            fs::remove_dir_all(&part)?;
+            patiently(|| fs::remove_dir_all(&part))?;
         }
     }
     Ok(())

@@ -1,4 +1,6 @@
-//! Ctrl-C: the first asks the work to end cleanly, a second one ends the program.
+//! Ctrl-C: the first asks the work to end cleanly, a second one ends the program. On Windows Ctrl-Break, the closing
+//! of the console window, signing out and shutting down ask for the same; after the last three the system ends the
+//! program in 5 s.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,6 +35,62 @@ fn does_prompt() -> bool {
     true
 }
 
+/// Does `act` at each signal. Once for each process.
+#[cfg(not(windows))]
+fn take_signals(act: impl FnMut() + Send + 'static) -> Result<(), ctrlc::Error> {
+    ctrlc::set_handler(act)
+}
+
+/// The same, and when the console window closes.
+#[cfg(windows)]
+fn take_signals(act: impl FnMut() + Send + 'static) -> Result<(), ctrlc::Error> {
+    let act = Arc::new(Mutex::new(act));
+    let call = |act: &Mutex<dyn FnMut() + Send>| {
+        (*act.lock().unwrap_or_else(PoisonError::into_inner))();
+    };
+    let of_window = Arc::clone(&act);
+    ctrlc::set_handler(move || call(&*act))?;
+    window::on_close(move || call(&*of_window)).map_err(ctrlc::Error::System)
+}
+
+/// The console window, whose closing Windows tells each program in it.
+#[cfg(windows)]
+mod window {
+    use std::io;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use tokio::runtime::Builder;
+    use tokio::signal::windows::{ctrl_close, ctrl_logoff, ctrl_shutdown};
+
+    /// Whether it has closed.
+    pub(super) static IS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+    /// Does `act` when the window closes, its user signs out or the machine shuts down. Windows ends the program as soon
+    /// as a handler returns; tokio's never does, so there are 5 s. Windows asks the handler first that came last, so
+    /// this one must come after that of Ctrl-C, which returns.
+    pub(super) fn on_close(mut act: impl FnMut() + Send + 'static) -> io::Result<()> {
+        let runtime = Builder::new_current_thread().build()?;
+        let (mut close, mut logoff, mut shutdown) = {
+            let _inside = runtime.enter();
+            (ctrl_close()?, ctrl_logoff()?, ctrl_shutdown()?)
+        };
+        let wait = async move {
+            tokio::select! {
+                _ = close.recv() => (),
+                _ = logoff.recv() => (),
+                _ = shutdown.recv() => (),
+            }
+        };
+        let waits = move || {
+            runtime.block_on(wait);
+            IS_CLOSED.store(true, Ordering::Relaxed);
+            act();
+        };
+        thread::Builder::new().name("window".to_owned()).spawn(waits).map(drop)
+    }
+}
+
 /// As long as it lives, signals do what a prompt wants.
 #[derive(Debug)]
 pub(crate) struct Prompt(());
@@ -46,7 +104,7 @@ impl Prompt {
                 std::process::exit(i32::from(crate::INTERRUPTED));
             }
         };
-        match ctrlc::set_handler(alone) {
+        match take_signals(alone) {
             Ok(()) | Err(ctrlc::Error::MultipleHandlers) => Ok(Self(())),
             Err(error) => Err(error).context("cannot listen to Ctrl-C"),
         }
@@ -74,7 +132,7 @@ impl Interrupt {
         let wanted = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&wanted);
         let mut asked = Stopwatch::start();
-        ctrlc::set_handler(move || {
+        take_signals(move || {
             if does_prompt() {
                 return;
             }
@@ -94,7 +152,7 @@ impl Interrupt {
 
     /// Starts listening; each Ctrl-C does `action`, and none ends the program. For prompts.
     pub(crate) fn listen_each(action: impl Fn() + Send + 'static) -> Result<Self> {
-        ctrlc::set_handler(action).context("cannot listen to Ctrl-C")?;
+        take_signals(action).context("cannot listen to Ctrl-C")?;
         Ok(Self(Arc::new(AtomicBool::new(false))))
     }
 
@@ -117,7 +175,7 @@ impl Interrupt {
 
 /// Whether the terminal has closed. The system tells it by a signal, which an [`Interrupt`] takes for Ctrl-C too.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct HangUp(Arc<AtomicBool>);
+pub(crate) struct HangUp(#[cfg(unix)] Arc<AtomicBool>);
 
 impl HangUp {
     /// Starts listening, after the [`Interrupt`], which would take the signal for itself.
@@ -131,7 +189,11 @@ impl HangUp {
 
     /// Whether it has closed.
     pub(crate) fn is_told(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        #[cfg(unix)]
+        let closed = &*self.0;
+        #[cfg(not(unix))]
+        let (Self(), closed) = (self, &window::IS_CLOSED);
+        closed.load(Ordering::Relaxed)
     }
 }
 

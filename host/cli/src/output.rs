@@ -92,12 +92,11 @@ fn fail(error: &io::Error) {
     }
 }
 
-/// Whether the reader went away. Windows has a second word for it, ERROR_NO_DATA: the pipe is being
-/// closed.
+/// Whether the reader went away. Windows has two words more for it: `ERROR_NO_DATA` and `ERROR_PIPE_NOT_CONNECTED`.
 fn is_closed(error: &io::Error) -> bool {
-    const ERROR_NO_DATA: i32 = 232;
-    error.kind() == ErrorKind::BrokenPipe
-        || (cfg!(windows) && error.raw_os_error() == Some(ERROR_NO_DATA))
+    const CLOSED: [i32; 2] = [232, 233];
+    let is_of_windows = || error.raw_os_error().is_some_and(|code| CLOSED.contains(&code));
+    error.kind() == ErrorKind::BrokenPipe || cfg!(windows) && is_of_windows()
 }
 
 #[cfg(test)]

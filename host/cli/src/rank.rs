@@ -332,6 +332,7 @@ fn write(answer: &Answer<'_>, format: RowFormat, out: Option<&Path>) -> Result<E
     let unwritable = || format!("cannot write {}", path.display());
     let file = AtomicFile::create_in(folder_of(path)).with_context(unwritable)?;
     if format == RowFormat::Parquet {
+        let file = file.close();
         export::write_parquet(ranking, &answer.listed, file.unfinished_path())?;
         file.commit(path).with_context(unwritable)?;
     } else {

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+#[cfg(not(windows))]
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -14,6 +15,10 @@ use engine::StartError;
 use engine::client::{Client, ClientError};
 use engine::session_file::is_taken;
 use ipc::EngineMode;
+// A program that Rust's library starts gets all pipes of this command on Windows: who reads what it says would wait for
+// the end of the engine.
+#[cfg(windows)]
+use windows_spawn::{Child, Command, CreationFlags, SpawnOptions, Stdio};
 
 use crate::args::{EngineFolderArgs, EngineToStartArgs};
 use crate::configuration::Configuration;
@@ -216,16 +221,16 @@ fn start(
     let mut command = Command::new(program);
     command.args(words(folders, attach, engine, mode));
     command.stdin(Stdio::null()).stdout(out).stderr(err);
-    #[cfg(windows)]
-    {
-        use std::os::windows::process::CommandExt;
-        // No console, and a group of its own.
-        const DETACHED_PROCESS: u32 = 0x8;
-        const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
-        command.creation_flags(DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP);
-    }
     eprintln!("no engine runs; one is started, and its log is {}", log.display());
+    #[cfg(not(windows))]
     let mut child = command.spawn().context("cannot start the engine")?;
+    #[cfg(windows)]
+    let mut child = {
+        // No console, and a group of its own.
+        let alone = CreationFlags::DETACHED_PROCESS | CreationFlags::NEW_PROCESS_GROUP;
+        let options = SpawnOptions::new().creation_flags(alone);
+        command.spawn_with(options).context("cannot start the engine")?
+    };
     let connected = connected(folders, mode, &mut child, interrupt)
         .map_err(|error| error.context(format!("the engine did not start{}", last(&log, begin))))?;
     Ok(connected.map(|(client, is_ours)| (client, is_ours.then_some(StartedEngine { log }))))

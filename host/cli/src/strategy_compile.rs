@@ -67,7 +67,7 @@ fn take_over(from: &Path, to: &Path) -> Result<()> {
     // A crash in between leaves a list that names every file of ours.
     write_list(to, old.union(&new))?;
     for name in &new {
-        fs::rename(from.join(name), to.join(name))?;
+        atomic_file::rename(&from.join(name), &to.join(name))?;
     }
     for name in old.difference(&new) {
         remove(&to.join(name))?;

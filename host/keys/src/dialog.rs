@@ -5,7 +5,7 @@
 //! | what is there | what is asked |
 //! |---|---|
 //! | `KUMIKI_PINENTRY` names a program | that one |
-//! | else one of [`PROGRAMS`] on the path | the first of them |
+//! | else that of Gpg4win, on Windows, or one of [`PROGRAMS`] on the path | the first of them |
 //! | none, or it fails, and a terminal that may be used | the terminal, which shows nothing of what is typed |
 //! | nothing of it | nobody: the error says what to do |
 
@@ -14,6 +14,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -45,6 +46,9 @@ pub const PROGRAMS: [&str; 10] = [
     "pinentry-curses",
     "pinentry-tty",
 ];
+/// Where Windows has installed programs, and where Gpg4win is in there: not on the path.
+const GPG4WIN: ([&str; 2], &str) =
+    (["ProgramFiles", "ProgramFiles(x86)"], "Gpg4win/bin/pinentry.exe");
 /// How often it is looked for whether a program that has answered has ended.
 const LOOK: Duration = Duration::from_millis(10);
 /// Looks for that; then it is ended.
@@ -204,6 +208,13 @@ impl Dialog {
     }
 }
 
+/// Where Gpg4win's program is, if it is installed.
+fn of_gpg4win(variable: impl Fn(&str) -> Option<OsString>) -> impl Iterator<Item = OsString> {
+    let (folders, program) = GPG4WIN;
+    let folders = folders.into_iter().filter(|_| cfg!(windows));
+    folders.filter_map(variable).map(move |folder| Path::new(&folder).join(program).into())
+}
+
 /// A dialog whose thread has not ended.
 #[derive(Debug)]
 struct Open(Arc<Inner>);
@@ -288,11 +299,13 @@ impl Inner {
                 Err(error) => Err(format!("{shown} cannot be run ({error})")),
             };
         }
-        for name in PROGRAMS {
-            match self.start(number, OsStr::new(name)) {
-                Ok(talk) => return Ok(talk.map(|talk| (name.to_owned(), talk))),
+        let on_path = PROGRAMS.into_iter().map(OsString::from);
+        for name in of_gpg4win(|name| env::var_os(name)).chain(on_path) {
+            let shown = || name.display().to_string();
+            match self.start(number, &name) {
+                Ok(talk) => return Ok(talk.map(|talk| (shown(), talk))),
                 Err(error) if is_missing(&error) => {}
-                Err(error) => return Err(format!("{name} cannot be run ({error})")),
+                Err(error) => return Err(format!("{} cannot be run ({error})", shown())),
             }
         }
         Err(format!(

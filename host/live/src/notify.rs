@@ -1,7 +1,7 @@
 //! Starts a program of the user's on what a person has to know: `[engine] notify_command`.
 //!
 //! The program starts without a shell, one at a time. It gets one line of JSON on its standard input, and of the
-//! environment only `PATH`, `HOME` and `LANG`, so no secret. Who tells of something never waits: at most
+//! environment only a few names, so no secret. Who tells of something never waits: at most
 //! [`NOTICES_WAITING_MAX`] notices wait, then the oldest goes, and the next line counts it as `dropped`. A program that
 //! takes longer than [`PROGRAM_TIME`] is ended.
 
@@ -26,7 +26,12 @@ pub const NOTICE_MESSAGE_BYTES_MAX: usize = 400;
 /// How often it is looked for whether the program has ended.
 const LOOK: Duration = Duration::from_millis(10);
 /// What of the environment the program gets.
-const ENVIRONMENT: [&str; 3] = ["PATH", "HOME", "LANG"];
+const ENVIRONMENT: &[&str] = if cfg!(windows) {
+    // Without the first PowerShell does not start, nor does any program that opens a socket.
+    &["SystemRoot", "PATH", "TEMP", "USERPROFILE"]
+} else {
+    &["PATH", "HOME", "LANG"]
+};
 
 /// What a person has to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

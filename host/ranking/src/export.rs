@@ -130,8 +130,10 @@ pub fn write_parquet(
     appender.flush()?;
     drop(appender);
     let path = quoted_path(path);
-    connection
-        .execute_batch(&format!("COPY ranking TO {path} (FORMAT parquet, COMPRESSION zstd)"))?;
+    // Not by a file of DuckDB's own, which it could not rename over this one on Windows.
+    connection.execute_batch(&format!(
+        "COPY ranking TO {path} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)"
+    ))?;
     Ok(())
 }
 

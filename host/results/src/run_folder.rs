@@ -163,7 +163,7 @@ impl RunFolder {
             false => holds_only(folder, &KEPT_UNFINISHED)?,
         };
         if is_ours {
-            std::fs::remove_dir_all(folder)?;
+            atomic_file::patiently(|| std::fs::remove_dir_all(folder))?;
         }
         Ok(is_ours)
     }

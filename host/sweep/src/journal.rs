@@ -169,19 +169,24 @@ impl Journal {
         runs: impl Iterator<Item = &'a Finished>,
         verified: impl Iterator<Item = &'a Verified>,
     ) -> Result<(), JournalError> {
+        let Self { path, file } = self;
         let write = || -> io::Result<()> {
-            let folder = self.path.parent().unwrap_or(Path::new("."));
-            let mut file = BufWriter::new(AtomicFile::create_in(folder)?);
-            file.write_all(sealed(header)?.as_bytes())?;
+            let mut new = BufWriter::new(AtomicFile::create_in(atomic_file::folder_of(&path))?);
+            new.write_all(sealed(header)?.as_bytes())?;
             for run in runs {
-                file.write_all(sealed(run)?.as_bytes())?;
+                new.write_all(sealed(run)?.as_bytes())?;
             }
             for run in verified {
-                file.write_all(sealed(run)?.as_bytes())?;
+                new.write_all(sealed(run)?.as_bytes())?;
             }
-            file.into_inner().map_err(io::IntoInnerError::into_error)?.commit(&self.path)
+            let new = new.into_inner().map_err(io::IntoInnerError::into_error)?;
+            // Locked until its end; but not each disk of Windows can replace a file that is open.
+            let locked = Some(file).filter(|_| !cfg!(windows));
+            new.commit(&path)?;
+            drop(locked);
+            Ok(())
         };
-        write().map_err(|error| self.failed(error))
+        write().map_err(|source| JournalError::Io { path: path.clone(), source })
     }
 
     /// Adds a finished run. Once this returns, it survives the end of the process.

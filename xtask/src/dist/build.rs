@@ -6,10 +6,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 
+use super::System;
 use crate::project::Project;
-use crate::{paths, process};
+use crate::{duckdb, paths, process, windows};
 
 /// Where a package that has its programs in `bin` has DuckDB's library, as the program finds it.
 const LIBRARIES: &str = if cfg!(target_os = "macos") {
@@ -22,11 +23,12 @@ const LIBRARIES: &str = if cfg!(target_os = "macos") {
 pub(super) struct Build {
     target: PathBuf,
     variables: Vec<(&'static str, OsString)>,
+    pub(super) system: Option<System>,
 }
 
 impl Build {
-    /// For the project on this machine.
-    pub(super) fn new(project: &Project) -> Self {
+    /// For this machine, or for another system.
+    pub(super) fn new(project: &Project, system: Option<System>) -> Result<Self> {
         let target = project.target.join("dist-build");
         let folders = paths::renamed(project, &[(target.clone(), "/target")]);
         let set = |name: &str| env::var(name).unwrap_or_default();
@@ -35,7 +37,9 @@ impl Build {
         rustc.extend(paths::rustc_flags(&folders));
         let mut variables = vec![("CARGO_PROFILE_RELEASE_STRIP", "symbols".into())];
         if cfg!(unix) {
-            rustc.push(LIBRARIES.to_owned());
+            if system.is_none() {
+                rustc.push(LIBRARIES.to_owned());
+            }
             // C code of some packages names its files too.
             let flag = |(from, to): &(PathBuf, String)| {
                 format!(" -ffile-prefix-map={}={to}", from.display())
@@ -47,7 +51,11 @@ impl Build {
         }
         // In this form a path may hold spaces.
         variables.push(("CARGO_ENCODED_RUSTFLAGS", rustc.join("\x1f").into()));
-        Self { target, variables }
+        if system == Some(System::Windows) {
+            windows::tools().map_err(Error::msg)?;
+            variables.push((duckdb::VARIABLE, windows::database(project)?.into()));
+        }
+        Ok(Self { target, variables, system })
     }
 
     /// Compiles the program and gives its path.
@@ -57,9 +65,21 @@ impl Build {
             self.target.display()
         );
         let mut command = project.cargo_with_database("build --locked --package cli");
+        command.args(self.arguments());
         self.describe_to(&mut command);
         process::run(&mut command)?;
-        Ok(self.target.join("release").join(format!("kumiki{}", env::consts::EXE_SUFFIX)))
+        Ok(match self.system {
+            None => self.target.join("release").join(format!("kumiki{}", env::consts::EXE_SUFFIX)),
+            Some(System::Windows) => self.target.join(windows::TARGET).join("release/kumiki.exe"),
+        })
+    }
+
+    /// What cargo is asked for besides; maturin takes the same.
+    pub(super) fn arguments(&self) -> &[&str] {
+        match self.system {
+            None => &[],
+            Some(System::Windows) => &["--target", windows::TARGET],
+        }
     }
 
     /// Has a command that calls cargo compile so.
@@ -76,7 +96,7 @@ mod tests {
     #[test]
     fn the_compilers_are_told_other_names_of_folders() {
         let project = Project::find().expect("the tests run inside the project");
-        let build = Build::new(&project);
+        let build = Build::new(&project, None).expect("nothing is needed for it");
         let mut command = Command::new("cargo");
         build.describe_to(&mut command);
         let root = format!("-prefix-map={}=/kumiki", project.root.display());

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use super::pages::Pages;
-use super::third_party;
 use super::tree::Tree;
+use super::{System, third_party};
 use crate::project::Project;
 use crate::toolchain::Active;
-use crate::{docs, duckdb, paths};
+use crate::{docs, duckdb, paths, windows};
 
 /// Folders of components that go beside the program, below `<target>/release`.
 const COMPONENTS: [&str; 3] = ["strategies", "formulas", "dialects"];
@@ -93,7 +93,11 @@ impl Sources {
 
 impl Contents {
     /// Takes what was built before.
-    pub(super) fn take(project: &Project, program: PathBuf) -> Result<Self> {
+    pub(super) fn take(
+        project: &Project,
+        program: PathBuf,
+        system: Option<System>,
+    ) -> Result<Self> {
         let mut components = Tree::default();
         for folder in COMPONENTS {
             let path = project.release().join(folder);
@@ -101,15 +105,23 @@ impl Contents {
                 bail!("{} has no components; run `cargo xtask guests`", path.display());
             }
         }
-        let pages = Pages::of(&program, &project.target.join("dist").join("man"))?;
         let active = Active::find()?;
-        let (library, licence) = duckdb::shipped(project)?.unzip();
+        let (host, database, starts) = match system {
+            None => (active.host, duckdb::shipped(project)?, program.clone()),
+            Some(System::Windows) => {
+                let database = duckdb::shipped_for("windows", &windows::database(project)?)?;
+                let starts = windows::starting(project, &program)?;
+                (windows::TARGET.to_owned(), Some(database), starts)
+            }
+        };
+        let pages = Pages::of(&starts, &project.target.join("dist").join("man"))?;
+        let (library, licence) = database.unzip();
         let mut sources = Sources::read(&project.root)?;
-        let others = third_party::licences(project, &active, licence)?;
+        let others = third_party::licences(project, &host, licence)?;
         sources.texts.add_text(THIRD_PARTY, others.into_bytes());
         Ok(Self {
             forbidden: paths::forbidden(project, &active.sysroot),
-            host: active.host,
+            host,
             program,
             pages,
             library,
@@ -142,12 +154,17 @@ impl Contents {
     ) -> Result<()> {
         let program = fs::read(&self.program)
             .with_context(|| format!("cannot read {}", self.program.display()))?;
-        tree.add_program(format!("{programs}kumiki{}", std::env::consts::EXE_SUFFIX), program);
+        tree.add_program(format!("{programs}{}", name(&self.program)), program);
         if let Some(library) = &self.library {
-            tree.add(format!("{libraries}{}", duckdb::LIBRARY), library)?;
+            tree.add(format!("{libraries}{}", name(library)), library)?;
         }
         Ok(())
     }
+}
+
+/// The last part of a path that we made.
+pub(super) fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 #[cfg(test)]

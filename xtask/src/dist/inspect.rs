@@ -9,12 +9,12 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::contents::{Contents, VERSION};
+use super::contents::{Contents, VERSION, name};
 use super::debian;
 use super::tree::Tree;
 use super::wheel;
 use crate::project::Project;
-use crate::{duckdb, paths, process};
+use crate::{paths, process};
 
 /// A folder to unpack into, and what should be found.
 pub(super) struct Inspection<'a> {
@@ -40,7 +40,11 @@ impl<'a> Inspection<'a> {
     }
 
     pub(super) fn archive(&self, path: &Path) -> Result<()> {
-        told(Command::new("tar").arg("-xzf").arg(path).arg("-C").arg(&self.folder))?;
+        if path.extension().is_some_and(|end| end == "zip") {
+            told(Command::new("unzip").arg("-q").arg(path).arg("-d").arg(&self.folder))?;
+        } else {
+            told(Command::new("tar").arg("-xzf").arg(path).arg("-C").arg(&self.folder))?;
+        }
         self.holds(&self.contents.archive_tree()?, &[])
     }
 
@@ -75,7 +79,8 @@ impl<'a> Inspection<'a> {
             let path = found.remove(place).with_context(|| format!("{place} is missing"))?;
             ensure!(fs::read(&path)? == *item.bytes, "{place} has other bytes");
             // DuckDB's own release names folders of the machine that made it.
-            if !place.ends_with(duckdb::LIBRARY) {
+            let is_database = |library: &PathBuf| place.ends_with(&name(library));
+            if !self.contents.library.as_ref().is_some_and(is_database) {
                 self.must_be_clean(&path).context(place.to_owned())?;
             }
         }

@@ -13,6 +13,7 @@ use crate::apt;
 use crate::environment::told;
 use crate::process::{self, Answer};
 use crate::project::Project;
+use crate::windows;
 
 /// Makes small Debians.
 const DEBOOTSTRAP: &str = "debootstrap";
@@ -26,6 +27,8 @@ pub(super) struct Place {
     folder: PathBuf,
     /// Whether it is the root of what runs there.
     is_root: bool,
+    /// Whether what runs there is Windows' and runs under Wine.
+    is_windows: bool,
 }
 
 impl Drop for Place {
@@ -44,7 +47,14 @@ impl Place {
                 .with_context(|| format!("cannot remove {}", folder.display()))?;
         }
         fs::create_dir_all(folder.join("tmp"))?;
-        Ok(Self { folder, is_root: false })
+        Ok(Self { folder, is_root: false, is_windows: false })
+    }
+
+    /// An empty folder, and a machine with Windows that nothing was done on.
+    pub(super) fn windows(project: &Project) -> Result<Self> {
+        let mut place = Self::empty(project, "windows")?;
+        place.is_windows = true;
+        Ok(place)
     }
 
     /// A copy of a small Debian, which is made once and kept in the target folder.
@@ -90,6 +100,14 @@ impl Place {
             root.push(&self.folder);
             command.arg(root).args(arguments).env_clear();
             command.env("PATH", "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin").env("HOME", "/tmp");
+            return Ok(process::ask(&mut command));
+        }
+        if self.is_windows {
+            let mut command = Command::new("wine");
+            command.current_dir(&self.folder).args(arguments).env_clear();
+            command.env("PATH", env::var_os("PATH").unwrap_or_default());
+            command.env("HOME", self.path("tmp")).env("PYTHONUTF8", "1");
+            command.envs(windows::wine_variables(&self.path("wine")));
             return Ok(process::ask(&mut command));
         }
         let program = self.path(program);

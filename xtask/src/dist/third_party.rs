@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use crate::process;
 use crate::project::Project;
-use crate::toolchain::Active;
 
 /// What files with licences begin with.
 const NAMES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE"];
@@ -19,14 +18,10 @@ const BYTES_MAX: u64 = 200_000;
 const DEPTH_MAX: usize = 3;
 
 /// One text with the licences of the packages that the program is compiled of, and of DuckDB's library.
-pub(super) fn licences(
-    project: &Project,
-    active: &Active,
-    database: Option<String>,
-) -> Result<String> {
+pub(super) fn licences(project: &Project, host: &str, database: Option<String>) -> Result<String> {
     let mut command = project.cargo();
     command.args(["metadata", "--format-version", "1", "--locked", "--filter-platform"]);
-    let answer = process::ask(command.arg(&active.host));
+    let answer = process::ask(command.arg(host));
     if !answer.ok {
         bail!("cargo cannot list the program's packages: {}", answer.last_line());
     }

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use flate2::{Compression, GzBuilder};
+use zip::write::SimpleFileOptions;
+use zip::{DateTime, ZipWriter};
 
 /// The time of every file, seconds since 1970: the start of 2020 in UTC. Wheels know none before 1980.
 pub(super) const TIME: u64 = 1_577_836_800;
@@ -130,6 +132,22 @@ impl Tree {
         Ok(())
     }
 
+    /// Writes a zip.
+    pub(super) fn write_zip(&self, path: &Path) -> Result<()> {
+        let file =
+            File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        let mut archive = ZipWriter::new(BufWriter::new(file));
+        let options = SimpleFileOptions::default()
+            .last_modified_time(zip_time())
+            .compression_level(Some(LEVEL.into()));
+        for (place, item) in self.items() {
+            archive.start_file(place, options.unix_permissions(item.mode()))?;
+            archive.write_all(&item.bytes)?;
+        }
+        archive.finish()?.flush()?;
+        Ok(())
+    }
+
     /// Writes a packed tape archive.
     pub(super) fn write_tar_gz(&self, path: &Path) -> Result<()> {
         let file =
@@ -148,6 +166,11 @@ impl Tree {
         archive.into_inner()?.finish()?.flush()?;
         Ok(())
     }
+}
+
+/// The latest time of files in a zip, which knows no zone: the start of 2020, as [`TIME`] is.
+fn zip_time() -> DateTime {
+    DateTime::from_date_and_time(2020, 1, 1, 0, 0, 0).unwrap_or_default()
 }
 
 fn header(kind: tar::EntryType, mode: u32, size: u64) -> tar::Header {
@@ -203,6 +226,24 @@ mod tests {
             tree.add_text("a/c/readme", *b"text");
             tree
         })
+    }
+
+    #[test]
+    fn the_same_files_give_the_same_zip() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let bytes = twins().map(|tree| {
+            let path = folder.path().join("x.zip");
+            tree.below("top").write_zip(&path).expect("it can be packed");
+            fs::read(path).expect("it is there")
+        });
+        assert!(bytes[0] == bytes[1]);
+        let mut archive = zip::ZipArchive::new(std::io::Cursor::new(&bytes[0])).expect("a zip");
+        let mut file = archive.by_name("top/a/program").expect("it is there");
+        let time = file.last_modified().map(|time| (time.year(), time.month(), time.day()));
+        assert_eq!((time, file.unix_mode()), (Some((2020, 1, 1)), Some(0o100_755)));
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut file, &mut text).expect("a text");
+        assert_eq!(text, "a/program".repeat(1000));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use super::place::Place;
 use crate::environment::told;
 use crate::process::Answer;
 use crate::project::Project;
+use crate::windows;
 
 /// Reads all texts of the installed package, and those that its documentation names.
 const READS_TEXTS: &str = "import kumiki, pathlib, re, sys
@@ -53,6 +54,38 @@ fn unpack(archive: &Path, place: &Place) -> Result<()> {
     let mut unpack = Command::new("tar");
     unpack.arg("-xzf").arg(archive).arg("-C").arg(place.path(""));
     told("the archive cannot be unpacked", &mut unpack).map_err(anyhow::Error::msg)
+}
+
+/// Uses a product for Windows under Wine, as on a machine that is new.
+pub(super) fn on_windows(
+    project: &Project,
+    contents: &Contents,
+    product: Product,
+    path: &Path,
+) -> Tried {
+    let place = Place::windows(project)?;
+    if product == Product::Archive {
+        told(
+            "the zip cannot be unpacked",
+            Command::new("unzip").arg("-q").arg(path).arg("-d").arg(place.path("")),
+        )
+        .map_err(anyhow::Error::msg)?;
+        let folder = contents.archive_folder();
+        windows::put_stand_in(&place.path(&folder)).map_err(anyhow::Error::msg)?;
+        return used(&place, &format!("{folder}/kumiki.exe")).map(Ok);
+    }
+    let interpreter = match windows::python::folder(project) {
+        Ok(folder) => folder,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let mut copy = Command::new("cp");
+    copy.arg("--recursive").arg(interpreter).arg(place.path("python"));
+    told("the Python for Windows cannot be copied", &mut copy).map_err(anyhow::Error::msg)?;
+    let (python, wheel) = ("python/python.exe", path.display().to_string());
+    place.run(&[python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", &wheel])?;
+    windows::put_stand_in(&place.path("python/Scripts")).map_err(anyhow::Error::msg)?;
+    used(&place, "python/Scripts/kumiki.exe")?;
+    knows_its_files(&place, python, contents).map(Ok)
 }
 
 /// Uses a product in a small Debian, which has nothing but what its packages declare.

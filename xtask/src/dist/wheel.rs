@@ -9,18 +9,16 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::build::Build;
-use super::contents::{Contents, VERSION};
+use super::contents::{Contents, VERSION, name};
 use super::tree::{TIME, Tree};
 use crate::environment::Environment;
+use crate::process;
 use crate::project::Project;
-use crate::{duckdb, process};
 
 /// The project of the package.
 const PROJECT: &str = "clients/python";
 /// What maturin puts below the prefix of the installation; `pyproject.toml` names it.
 const DATA: &str = "kumiki.data";
-/// Where the program finds DuckDB's library: Windows looks beside it, others in `lib/kumiki` too.
-const LIBRARIES: &str = if cfg!(windows) { "scripts/" } else { "data/lib/kumiki/" };
 /// What makes wheels.
 const TOOLS: Environment = Environment {
     name: "maturin",
@@ -52,14 +50,14 @@ pub(super) fn make(
     }
     let mut files = installed(contents);
     if let Some(library) = &contents.library {
-        files.add(format!("{LIBRARIES}{}", duckdb::LIBRARY), library)?;
+        files.add(format!("{}{}", libraries(contents), name(library)), library)?;
     }
     files.write_folder(&data)?;
     let mut command = Command::new(python);
     command.current_dir(project.root.join(PROJECT)).env_remove("VIRTUAL_ENV");
     command.args(["-m", "maturin", "build", "--release", "--locked"]);
     // It would copy DuckDB's library and change the program; ours is where the program looks for it.
-    command.args(["--auditwheel", "warn", "--out"]).arg(&out);
+    command.args(["--auditwheel", "warn", "--out"]).arg(&out).args(build.arguments());
     if project.is_database_compiled {
         command.args(["--features", "bundled"]);
     }
@@ -75,6 +73,11 @@ pub(super) fn make(
     Ok(path)
 }
 
+/// Where the program finds DuckDB's library: Windows looks beside it, others in `lib/kumiki` too.
+fn libraries(contents: &Contents) -> &'static str {
+    if contents.host.contains("windows") { "scripts/" } else { "data/lib/kumiki/" }
+}
+
 /// What is given to maturin: what goes below the prefix of an installation (`data` is its word for that), and
 /// beside the modules of the package (`platlib`).
 fn installed(contents: &Contents) -> Tree {
@@ -88,6 +91,6 @@ fn installed(contents: &Contents) -> Tree {
 /// The files of the wheel that are not Python's.
 pub(super) fn tree(contents: &Contents) -> Result<Tree> {
     let mut tree = installed(contents);
-    contents.add_program(&mut tree, "scripts/", LIBRARIES)?;
+    contents.add_program(&mut tree, "scripts/", libraries(contents))?;
     Ok(tree.below(&format!("kumiki-{}.data", VERSION)))
 }

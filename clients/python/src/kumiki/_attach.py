@@ -191,13 +191,17 @@ def _is_alive(pid: int) -> bool:
     if pid <= 0:
         return False
     if sys.platform == "win32":
+        if pid >= 1 << 32:
+            # No process of Windows has such a number.
+            return False
         import ctypes
 
-        kernel = ctypes.windll.kernel32
+        kernel = ctypes.WinDLL("kernel32", use_last_error=True)
         # The right to wait for it, and what a wait of no time says of one that goes on.
         process = kernel.OpenProcess(0x0010_0000, False, pid)
         if not process:
-            return False
+            # Access is denied to one that is there, of somebody else.
+            return ctypes.get_last_error() == 5
         try:
             return bool(kernel.WaitForSingleObject(process, 0) == 0x102)
         finally:

@@ -66,7 +66,8 @@ class Process:
             command += ["--data", os.fspath(data)]
         how: dict[str, Any] = {"start_new_session": True}
         if sys.platform == "win32":
-            how = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+            # Where this process has no console, no window of one opens.
+            how = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
         # Its session file is for those who are told of the folder.
         folder = tempfile.mkdtemp(prefix="kumiki-session-") if config_dir is None else None
         token = secrets.token_hex(32)

@@ -129,7 +129,7 @@ impl DayFolder {
             let what = format!("{SET_ASIDE_MAX} files of this name are set aside; move them away");
             return Err(io::Error::other(what));
         };
-        fs::rename(&journal, &aside)?;
+        atomic_file::rename(&journal, &aside)?;
         atomic_file::sync_folder(&self.path)?;
         Ok(aside)
     }

@@ -435,7 +435,7 @@ fn keep_before(day: &DayFolder, path: &Path) -> Result<PathBuf, RecorderError> {
         );
         return Err(RecorderError::io("keep", path)(io::Error::other(what)));
     };
-    std::fs::rename(path, &kept).map_err(RecorderError::io("rename", path))?;
+    atomic_file::rename(path, &kept).map_err(RecorderError::io("rename", path))?;
     atomic_file::sync_folder(day.path()).map_err(RecorderError::io("write in", day.path()))?;
     Ok(kept)
 }

@@ -23,7 +23,7 @@ pub(super) fn sync_file(unfinished: &Path) -> Result<(), StoreError> {
 
 /// Gives a file its name that is on the disk already.
 pub(super) fn give_name(unfinished: &Path, path: &Path) -> Result<(), StoreError> {
-    fs::rename(unfinished, path).map_err(StoreError::io("replace", path))
+    atomic_file::rename(unfinished, path).map_err(StoreError::io("replace", path))
 }
 
 /// Makes renames in a folder last, where the system can.

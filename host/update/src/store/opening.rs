@@ -207,7 +207,7 @@ fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     for (from, to) in [(path.to_owned(), aside.clone()), (log_of(path), log_of(&aside))] {
         remove(&to)?;
         if from.exists() {
-            fs::rename(&from, &to).map_err(StoreError::io("rename", &from))?;
+            atomic_file::rename(&from, &to).map_err(StoreError::io("rename", &from))?;
         }
     }
     Ok(aside)
