@@ -163,7 +163,7 @@ impl Task {
     /// Whether engines and simulated brokers run, of which one with a wrong setting could reach a real gateway.
     /// `test` holds the port of that by itself, around its steps.
     fn may_reach_a_gateway(&self) -> bool {
-        matches!(self, Self::Bench { .. } | Self::Soak)
+        matches!(self, Self::Bench { .. } | Self::Soak | Self::Windows)
     }
 
     /// Whether it builds what is linked with DuckDB.

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import time
 import urllib.request
@@ -65,11 +66,26 @@ def test_a_path_may_have_a_drive_and_no_root(desk):
     assert (folder / "by-drive" / "report.html").is_file()
 
 
-def test_a_path_may_be_that_of_a_share(desk):
+@pytest.mark.parametrize("form", ["\\\\?\\{folder}", pytest.param("\\\\localhost\\{drive}${rest}", marks=not_under_wine(
+    "it shares no folders"))])
+def test_a_path_may_be_verbatim_or_that_of_a_share(desk, form):
     folder, call = desk
-    ended = call(*RUN, f"\\\\?\\{folder}\\by-share")
+    form = form.format(folder=folder, drive=folder.drive[0], rest=str(folder)[2:])
+    ended = call(*RUN, f"{form}\\elsewhere")
     assert ended.returncode == 0, ended.stderr
-    assert (folder / "by-share" / "report.html").is_file()
+    assert (folder / "elsewhere" / "report.html").is_file()
+
+
+@not_under_wine("it sends no Ctrl-Break")
+def test_ctrl_break_ends_the_engine_cleanly(desk):
+    folder, _ = desk
+    command = [str(program()), "serve", "--mode", "replay", "--standalone", "--port", "0", "--config-dir", "config"]
+    group = subprocess.CREATE_NEW_PROCESS_GROUP
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, creationflags=group) as engine:
+        engine.stdout.readline()
+        engine.send_signal(signal.CTRL_BREAK_EVENT)
+        assert engine.wait(PATIENCE) == 0
+    assert not (folder / "config" / "engine-session.json").exists()
 
 
 def test_what_is_written_to_a_pipe_is_utf_8(desk):
@@ -81,7 +97,7 @@ def test_what_is_written_to_a_pipe_is_utf_8(desk):
 def test_lines_from_a_pipe_may_end_as_those_of_windows(desk):
     _, call = desk
     assert call("data", "sample", "--daily", "--issues", "5", "--days", "5", "--prices", "prices").returncode == 0
-    ended = call("sql", "--prices", "prices", "--format", "jsonl", input="SELECT 7 AS seven;\r\nSELECT 8 AS eight;\r\n")
+    ended = call("sql", "--prices", "prices", "--format", "jsonl", input="SELECT 7 AS seven,\r\n  8 AS eight;\r\n")
     assert ended.returncode == 0 and "seven" in ended.stdout and "eight" in ended.stdout, ended
 
 

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{Component, Path};
 use std::thread;
 use std::time::Duration;
 
@@ -42,18 +42,21 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     patiently(|| fs::rename(from, to))
 }
 
-/// Whether a file or folder can have this name. Windows refuses names of devices, and gives others another meaning:
-/// `a:b` is a second content of `a`, and `a.` is `a`.
+/// Whether files and folders can have the names of a path. Windows refuses names of devices, and gives others another
+/// meaning: `a:b` is a second content of `a`, and `a.` is `a`.
 ///
 /// # Errors
-/// What is wrong with the name, and what to do.
+/// What is wrong with the first such name, and what to do.
 pub fn must_be_a_name(path: &Path) -> io::Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let what = if cfg!(windows) { wrong_name(&name) } else { None };
-    what.map_or(Ok(()), |what| {
-        let text = format!("Windows has no file or folder named {name}: {what}; name another");
-        Err(io::Error::new(io::ErrorKind::InvalidInput, text))
-    })
+    for part in path.components().filter(|_| cfg!(windows)) {
+        let Component::Normal(name) = part else { continue };
+        let name = name.to_string_lossy();
+        if let Some(what) = wrong_name(&name) {
+            let text = format!("Windows has no file or folder named {name}: {what}; name another");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+    }
+    Ok(())
 }
 
 /// What Windows has against a name.

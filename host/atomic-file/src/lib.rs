@@ -145,6 +145,7 @@ impl AtomicFile {
     /// # Errors
     /// That there is such a file, or what the system says.
     pub fn commit_new(self, path: &Path) -> Result<(), CommitNewError> {
+        must_be_a_name(path).map_err(CommitNewError::Io)?;
         sync_file(self.unfinished_path()).map_err(CommitNewError::Io)?;
         match self.give_new_name(path) {
             Ok(()) => sync_folder(folder_of(path)).map_err(CommitNewError::Io),
@@ -197,6 +198,7 @@ impl AtomicPath {
     }
 
     fn give_name(mut self, path: &Path) -> io::Result<()> {
+        must_be_a_name(path)?;
         rename(&self.0, path)?;
         self.0.disable_cleanup(true);
         Ok(())

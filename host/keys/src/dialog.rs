@@ -450,3 +450,16 @@ mod terminal {
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
+
+#[cfg(test)]
+#[cfg(windows)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_of_gpg4win_is_looked_for_where_programs_are() {
+        let variable = |name: &str| (name == "ProgramFiles").then(|| r"C:\Programs".into());
+        let found: Vec<OsString> = of_gpg4win(variable).collect();
+        assert_eq!(found, [Path::new(r"C:\Programs").join("Gpg4win/bin/pinentry.exe")]);
+    }
+}

@@ -31,8 +31,8 @@ pub enum KeyError {
     },
     /// A store could not be used.
     #[error(
-        "cannot use {}: {why}. Set {} in the environment, or LoadCredential={}:FILE in a unit of \
-         systemd{}", store.title(), key.variable(), key.entry(), OtherStore(*store)
+        "cannot use {}: {why}. Set {} in the environment{}",
+        store.title(), key.variable(), OtherPlaces(*key, *store)
     )]
     Store {
         /// What was to be kept or removed.
@@ -74,11 +74,16 @@ impl Display for StoreWithout<'_> {
     }
 }
 
-struct OtherStore(KeyStore);
+/// What else Linux has.
+struct OtherPlaces(Key, KeyStore);
 
-impl Display for OtherStore {
+impl Display for OtherPlaces {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        if cfg!(target_os = "linux") && self.0 == KeyStore::System {
+        if !cfg!(target_os = "linux") {
+            return Ok(());
+        }
+        write!(f, ", or LoadCredential={}:FILE in a unit of systemd", self.0.entry())?;
+        if self.1 == KeyStore::System {
             write!(
                 f,
                 ". Or use `--store kernel`, which lasts until you log out, with \
