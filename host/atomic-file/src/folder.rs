@@ -15,7 +15,7 @@ const HELD_WAIT: Duration = Duration::from_millis(20);
 /// keep it from happening: then it is tried again, for 5 s at most.
 ///
 /// # Errors
-/// What the system says.
+/// What the system says, and what to do where another program may have the file open.
 pub fn patiently<T>(mut act: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     for _ in 0..HELD_TRIES_MAX {
         match act() {
@@ -23,7 +23,14 @@ pub fn patiently<T>(mut act: impl FnMut() -> io::Result<T>) -> io::Result<T> {
             other => return other,
         }
     }
-    act()
+    act().map_err(|error| match is_held(&error) {
+        true => {
+            let text =
+                format!("{error}; another program may have it open: close that, and try again");
+            io::Error::new(error.kind(), text)
+        }
+        false => error,
+    })
 }
 
 /// Whether another program may have the file open.
@@ -155,7 +162,7 @@ pub fn open_own(path: &Path) -> io::Result<File> {
     // Nobody else's business; on Windows the folder decides.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    patiently(|| options.open(path))
 }
 
 /// Removes a file, which need not be there.

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use tempfile::{Builder, TempDir};
 
 use crate::UNFINISHED_PREFIX;
-use crate::folder::{folder_of, must_be_a_name, patiently, rename, sync_folder};
+use crate::folder::{folder_of, must_be_a_name, rename, sync_folder};
 
 /// The file that says for which name a folder aside is; its writer has it locked.
 const OWNER: &str = "owner";
@@ -198,7 +198,8 @@ fn replace_folder(
         rename(&old, path)?;
         return Err(error);
     }
-    Ok(())
+    // Under this name the next one removes what is left of it; under the other it would come back.
+    rename(&old, complete)
 }
 
 /// Gives two folders each other's name in one step, where system and disk can.
@@ -303,7 +304,7 @@ fn remove_leftover(
 fn remove_parts(aside: &Path) -> io::Result<()> {
     for part in [NEW, OLD].map(|part| aside.join(part)) {
         if fs::symlink_metadata(&part).is_ok() {
-            patiently(|| fs::remove_dir_all(&part))?;
+            fs::remove_dir_all(&part)?;
         }
     }
     Ok(())

@@ -136,7 +136,7 @@ impl SessionFile {
 impl Drop for SessionFile {
     fn drop(&mut self) {
         if fs::read(&self.path).is_ok_and(|found| found == self.bytes)
-            && let Err(error) = fs::remove_file(&self.path)
+            && let Err(error) = atomic_file::remove_if_there(&self.path)
         {
             tracing::warn!(error = %error, "cannot remove the session file");
         }

@@ -273,7 +273,7 @@ impl Shared {
         }
         let runs = self.config.cache_dir.join(RUNS);
         if let Err(error) = remove_oldest(&runs, self.config.runs_kept, run_id) {
-            tracing::warn!(error = %error, "cannot remove older runs");
+            tracing::warn!(error = %error, "cannot list older runs");
         }
         End::of(outcome)
     }
@@ -713,7 +713,10 @@ fn remove_oldest(runs: &Path, runs_max: usize, present: &str) -> io::Result<()> 
     names.sort();
     let old = names.len().saturating_sub(runs_max.saturating_sub(1));
     for name in &names[..old] {
-        RunFolder::remove(&runs.join(name))?;
+        let folder = runs.join(name);
+        if let Err(error) = RunFolder::remove(&folder) {
+            tracing::warn!(folder = %folder.display(), %error, "cannot remove an older run");
+        }
     }
     Ok(())
 }

@@ -60,7 +60,7 @@ pub enum StartError {
         source: io::Error,
     },
     /// A folder cannot be written.
-    #[error("cannot write the {what} folder {folder}: {source}; name another one")]
+    #[error("cannot write the {what} folder {folder}: {source}; Kumiki has to write there")]
     Folder {
         /// `config` or `cache`.
         what: &'static str,

@@ -155,7 +155,8 @@ impl RunFolder {
     /// was killed. Tells whether it did.
     ///
     /// # Errors
-    /// What the system says; parts of the folder may be gone then.
+    /// What the system says, as where a program of Windows has a file of it open. Parts of the folder may be gone then;
+    /// it is still that of a run, so that the next call goes on.
     pub fn remove(folder: &Path) -> io::Result<bool> {
         let is_run = folder.join(MANIFEST_FILE).is_file();
         let is_ours = match is_run {
@@ -163,7 +164,15 @@ impl RunFolder {
             false => holds_only(folder, &KEPT_UNFINISHED)?,
         };
         if is_ours {
-            atomic_file::patiently(|| std::fs::remove_dir_all(folder))?;
+            for entry in std::fs::read_dir(folder)? {
+                let entry = entry?;
+                match entry.file_type()?.is_dir() {
+                    _ if entry.file_name() == MANIFEST_FILE => {}
+                    true => std::fs::remove_dir_all(entry.path())?,
+                    false => std::fs::remove_file(entry.path())?,
+                }
+            }
+            std::fs::remove_dir_all(folder)?;
         }
         Ok(is_ours)
     }
