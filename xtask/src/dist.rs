@@ -15,11 +15,13 @@ mod wheel;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Error, Result, bail};
 use clap::ValueEnum;
 use sha2::{Digest, Sha256};
 
+use crate::environment::told;
 use crate::project::Project;
 use crate::skips::Skips;
 use crate::steps::Stopwatch;
@@ -224,6 +226,15 @@ impl<'a> Maker<'a> {
         let path = self.folder.join(SUMS);
         fs::write(&path, lines.concat()).with_context(|| format!("cannot write {}", path.display()))
     }
+}
+
+/// Unpacks an archive into a folder.
+fn unpack(archive: &Path, folder: &Path) -> Result<()> {
+    let is_zip = archive.extension().is_some_and(|end| end == "zip");
+    let (program, from, to) = if is_zip { ("unzip", "-q", "-d") } else { ("tar", "-xzf", "-C") };
+    let mut unpack = Command::new(program);
+    told("it cannot be unpacked", unpack.arg(from).arg(archive).arg(to).arg(folder))
+        .map_err(Error::msg)
 }
 
 /// Makes a folder, and removes what an earlier run has made there.

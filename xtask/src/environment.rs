@@ -84,6 +84,16 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
+/// Copies a file or a folder with all that is in it; `folder/.` is what is in it.
+///
+/// # Errors
+/// What could not be copied.
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    let mut copy = Command::new("cp");
+    copy.args(["--archive", "--reflink=auto"]).arg(from).arg(to);
+    told(&format!("{} cannot be copied", from.display()), &mut copy)
+}
+
 /// Runs a command quietly.
 ///
 /// # Errors

@@ -145,7 +145,8 @@ fn a_file_that_another_program_holds_is_waited_for() {
     assert_eq!(fs::read(&path).unwrap(), b"new");
     // It does not wait for ever, and nothing has changed then.
     let scanner = held();
-    write(&path, b"newer").unwrap_err();
+    let told = write(&path, b"newer").unwrap_err().to_string();
+    assert!(told.contains("another program may have it open: close that, and try again"), "{told}");
     drop(scanner);
     assert_eq!(
         (fs::read(&path).unwrap(), names(folder.path())),
@@ -357,6 +358,46 @@ fn a_folder_whose_successor_was_killed_gets_its_name_back() {
     for is_made_again in [false, true] {
         gets_its_name_back(is_made_again);
     }
+}
+
+/// Half of the old folder was removed, then the process was killed. The new one is moved away by its user: what is
+/// left of the old one is not taken for a whole folder.
+#[test]
+fn half_a_removed_folder_never_comes_back() {
+    let around = tempfile::tempdir().unwrap();
+    let path = around.path().join("a");
+    fs::create_dir(&path).unwrap();
+    fs::write(path.join("run"), "old").unwrap();
+    let aside = leftover(&path, "a");
+    whole_folder::replace_in_turn(&aside.join("new"), &path, &aside, anything).unwrap();
+    assert_eq!(names(&path), ["half"]);
+    fs::rename(&path, around.path().join("b")).unwrap();
+    drop(AtomicFolder::create_beside(&path).unwrap());
+    assert_eq!(names(around.path()), ["b"]);
+}
+
+/// As a spreadsheet holds a table.
+#[cfg(windows)]
+#[test]
+fn a_folder_that_another_program_holds_is_replaced_or_told() {
+    use std::os::windows::fs::OpenOptionsExt;
+    let around = tempfile::tempdir().unwrap();
+    let path = around.path().join("a");
+    fs::create_dir(&path).unwrap();
+    fs::write(path.join("table"), "old").unwrap();
+    let held = File::options().read(true).share_mode(0).open(path.join("table")).unwrap();
+    let folder = AtomicFolder::create_beside(&path).unwrap();
+    fs::write(folder.unfinished_path().join("table"), "new").unwrap();
+    // Windows refuses the first step, to move the old one away; Wine does not.
+    match folder.commit(anything) {
+        Ok(()) => assert_eq!(fs::read(path.join("table")).unwrap(), b"new"),
+        Err(error) => assert!(error.to_string().contains("the complete files are in"), "{error}"),
+    }
+    drop(held);
+    let folder = AtomicFolder::create_beside(&path).unwrap();
+    fs::write(folder.unfinished_path().join("table"), "newest").unwrap();
+    folder.commit(anything).unwrap();
+    assert_eq!(fs::read(path.join("table")).unwrap(), b"newest");
 }
 
 fn gets_its_name_back(is_made_again: bool) {

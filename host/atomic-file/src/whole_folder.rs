@@ -192,14 +192,26 @@ fn replace_folder(
         }
         return agreed;
     }
+    replace_in_turn(complete, path, aside, may_remove)
+}
+
+/// Does so where two folders cannot change their names in one step.
+pub(crate) fn replace_in_turn(
+    complete: &Path,
+    path: &Path,
+    aside: &Path,
+    may_remove: impl FnOnce(&Path) -> io::Result<()>,
+) -> io::Result<()> {
     let old = aside.join(OLD);
     rename(path, &old)?;
     if let Err(error) = may_remove(&old).and_then(|()| rename(complete, path)) {
         rename(&old, path)?;
         return Err(error);
     }
-    // Under this name the next one removes what is left of it; under the other it would come back.
-    rename(&old, complete)
+    // Under this name the next one removes what a kill leaves of it; under the other it would come back. Where
+    // somebody holds a file of it, it keeps the other, and the new folder is in its place all the same.
+    let _ = fs::rename(&old, complete);
+    Ok(())
 }
 
 /// Gives two folders each other's name in one step, where system and disk can.

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::contents::{Contents, VERSION, name};
 use super::debian;
 use super::tree::Tree;
-use super::wheel;
+use super::{unpack, wheel};
 use crate::project::Project;
 use crate::{paths, process};
 
@@ -40,11 +40,7 @@ impl<'a> Inspection<'a> {
     }
 
     pub(super) fn archive(&self, path: &Path) -> Result<()> {
-        if path.extension().is_some_and(|end| end == "zip") {
-            told(Command::new("unzip").arg("-q").arg(path).arg("-d").arg(&self.folder))?;
-        } else {
-            told(Command::new("tar").arg("-xzf").arg(path).arg("-C").arg(&self.folder))?;
-        }
+        unpack(path, &self.folder)?;
         self.holds(&self.contents.archive_tree()?, &[])
     }
 

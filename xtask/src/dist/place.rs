@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::apt;
-use crate::environment::told;
+use crate::environment::{copy, told};
 use crate::process::{self, Answer};
 use crate::project::Project;
 use crate::windows;
@@ -71,9 +71,7 @@ impl Place {
         }
         let mut place = Self::empty(project, "debian").map_err(|error| format!("{error:#}"))?;
         place.is_root = true;
-        let mut copy = Command::new("cp");
-        copy.args(["--archive", "--reflink=auto"]).arg(pristine.join("root/.")).arg(&place.folder);
-        told("the small Debian cannot be copied", &mut copy)?;
+        copy(&pristine.join("root/."), &place.folder)?;
         Ok(place)
     }
 

@@ -10,10 +10,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::Product;
 use super::contents::{Contents, VERSION};
 use super::place::Place;
-use crate::environment::told;
+use super::{Product, unpack};
+use crate::environment::{copy, told};
 use crate::process::Answer;
 use crate::project::Project;
 use crate::windows;
@@ -45,15 +45,9 @@ pub(super) type Tried = Result<Result<(), String>>;
 /// Unpacks the archive into an empty folder of this machine, and uses it.
 pub(super) fn archive(project: &Project, contents: &Contents, archive: &Path) -> Tried {
     let place = Place::empty(project, "archive")?;
-    unpack(archive, &place)?;
+    unpack(archive, &place.path(""))?;
     let program = format!("{}/kumiki{EXE_SUFFIX}", contents.archive_folder());
     used(&place, &program).map(Ok)
-}
-
-fn unpack(archive: &Path, place: &Place) -> Result<()> {
-    let mut unpack = Command::new("tar");
-    unpack.arg("-xzf").arg(archive).arg("-C").arg(place.path(""));
-    told("the archive cannot be unpacked", &mut unpack).map_err(anyhow::Error::msg)
 }
 
 /// Uses a product for Windows under Wine, as on a machine that is new.
@@ -65,11 +59,7 @@ pub(super) fn on_windows(
 ) -> Tried {
     let place = Place::windows(project)?;
     if product == Product::Archive {
-        told(
-            "the zip cannot be unpacked",
-            Command::new("unzip").arg("-q").arg(path).arg("-d").arg(place.path("")),
-        )
-        .map_err(anyhow::Error::msg)?;
+        unpack(path, &place.path(""))?;
         let folder = contents.archive_folder();
         windows::put_stand_in(&place.path(&folder)).map_err(anyhow::Error::msg)?;
         return used(&place, &format!("{folder}/kumiki.exe")).map(Ok);
@@ -78,9 +68,7 @@ pub(super) fn on_windows(
         Ok(folder) => folder,
         Err(reason) => return Ok(Err(reason)),
     };
-    let mut copy = Command::new("cp");
-    copy.arg("--recursive").arg(interpreter).arg(place.path("python"));
-    told("the Python for Windows cannot be copied", &mut copy).map_err(anyhow::Error::msg)?;
+    copy(&interpreter, &place.path("python")).map_err(anyhow::Error::msg)?;
     let (python, wheel) = ("python/python.exe", path.display().to_string());
     place.run(&[python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", &wheel])?;
     windows::put_stand_in(&place.path("python/Scripts")).map_err(anyhow::Error::msg)?;
@@ -104,7 +92,7 @@ pub(super) fn in_debian(
     fs::copy(path, root.path(&inside))?;
     match product {
         Product::Archive => {
-            unpack(path, &root)?;
+            unpack(path, &root.path(""))?;
             used(&root, &format!("/{}/kumiki", contents.archive_folder()))?;
         }
         Product::Debian => {

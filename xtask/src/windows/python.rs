@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::COMPILER;
-use crate::environment::told;
+use crate::environment::{copy, told};
 use crate::project::Project;
 use crate::{cache, python};
 
@@ -84,10 +84,6 @@ fn make(project: &Project, folder: &Path) -> Result<(), String> {
             told("a package of Debian cannot be unpacked", &mut unpack)?;
         }
     }
-    let copy = |from: &Path, to: &Path| {
-        let mut copy = Command::new("cp");
-        told("cannot be copied", copy.arg("--recursive").arg(from).arg(to))
-    };
     copy(&work.join("modules/usr/lib/python3.11"), &folder.join("Lib"))?;
     for name in NOT_OURS {
         told(
