@@ -56,6 +56,7 @@ const LEFT_OUT: [(&str, &[&str]); 9] = [
             "sql_answers::a_prompt_ends",
             "sql_answers::a_statement_ends",
             "sql_answers::answers_take_no_more",
+            "update_program::one_job_runs",
         ],
     ),
     (
@@ -91,7 +92,11 @@ const LEFT_OUT: [(&str, &[&str]); 9] = [
     ),
     (
         "the test itself publishes or locks as a program of Linux, of which Wine knows nothing",
-        &["rank_folder::a_job_waits", "replicas::replicas_answer"],
+        &[
+            "rank_folder::a_job_waits",
+            "replicas::replicas_answer",
+            "update_sources::the_web_broker_is_asked",
+        ],
     ),
     ("its links are those of Unix", &["run_folders::links_stay"]),
     ("they copy the program, which is a script there", &["strategy_compile::"]),
@@ -101,6 +106,9 @@ const LEFT_OUT: [(&str, &[&str]); 9] = [
     ),
     ("a command of Windows has 32,767 characters", &["sql_answers::an_answer_may_have"]),
 ];
+/// Tests of [`CRATES`] that cannot pass under Wine 8: it neither replaces nor at once removes a file that is open.
+const OPEN_FILES: [&str; 2] =
+    ["a_written_file_takes_the_place", "a_file_can_be_written_by_its_other_name"];
 /// Files of tests in Python. The others need packages that do not run under Wine, or a browser.
 const PYTHON_TESTS: [&str; 40] = [
     "test_windows.py",
@@ -156,15 +164,12 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     steps.step("host", || host::build_with_tests(project))?;
     steps.step("mingw-w64 and Wine", || tools().map_err(Error::msg))?;
     steps.step("Windows program", || build(project))?;
-    steps.step("files and keys", || test_crates(project))?;
+    steps.step("files and keys", || test_crates(project, &mut skips))?;
     steps.step("the same replay, and a session", || try_out(project, &mut skips, &mut timed))?;
     steps.step("the tests in Rust that start it", || {
         let mut command = project.cargo_with_database("test --workspace --test program");
-        for (why, names) in LEFT_OUT {
-            names.iter().for_each(|name| skips.add(name, &format!("not under Wine: {why}")));
-        }
-        let names = LEFT_OUT.iter().flat_map(|(_, names)| names.iter());
-        command.arg("--").args(names.flat_map(|name| ["--skip", name]));
+        command.arg("--");
+        LEFT_OUT.iter().for_each(|(why, names)| leave_out(&mut command, names, why, &mut skips));
         process::run(command.env(PROGRAM, script(project)))
     })?;
     steps.step("the tests in Python", || pytest(project, &PYTHON_TESTS, &mut skips, &mut timed))?;
@@ -283,14 +288,23 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// Runs the tests of single crates under Wine.
-fn test_crates(project: &Project) -> Result<()> {
+fn test_crates(project: &Project, skips: &mut Skips) -> Result<()> {
     // Beside the test programs, which are in this folder.
     put_stand_in(&release(project).join("deps")).map_err(Error::msg)?;
     let mut command = project.cargo();
     command.args(["test", "--release", "--target", TARGET, "--lib"]);
     command.args(CRATES.into_iter().flat_map(|name| ["--package", name]));
-    command.env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", "wine");
+    command.env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", "wine").arg("--");
+    leave_out(&mut command, &OPEN_FILES, "it keeps files that somebody has open", skips);
     process::run(command.envs(wine_variables(&prefix(project))))
+}
+
+/// Leaves out tests of Rust whose names begin so.
+fn leave_out(command: &mut Command, names: &[&str], why: &str, skips: &mut Skips) {
+    for name in names {
+        skips.add(name, &format!("not under Wine: {why}"));
+        command.args(["--skip", name]);
+    }
 }
 
 /// Tries the program where it was built from the present code: a replay has the digest that it has here, and a program
@@ -385,7 +399,9 @@ fn pytest(
         }
     };
     let mut command = python::command(&folder, &prefix(project));
-    command.current_dir(&project.root).args(["-m", "pytest"]).env(PROGRAM, program(project));
+    command.current_dir(&project.root).args(["-m", "pytest"]);
+    // With the drive by which Wine has the folders of this machine: a program whose folder is on another one finds it.
+    command.env(PROGRAM, format!("Z:{}", program(project).display()));
     let tests = tests.iter().map(|test| format!("{}/{test}", crate::python::TESTS));
     crate::python::pytest(project, &mut command, tests, skips, timed)
 }

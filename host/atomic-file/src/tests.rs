@@ -100,8 +100,8 @@ fn names_that_windows_refuses() {
         "x\u{7}",
     ] {
         let what = wrong(name).unwrap_or_else(|| panic!("{name}"));
-        for path in [Path::new("runs").join(name), Path::new("runs").join(name).join("run")] {
-            assert_eq!(must_be_a_name(&path).is_err(), cfg!(windows), "{what}");
+        for path in [format!("runs/{name}"), format!("runs/{name}/run")] {
+            assert_eq!(must_be_a_name(path.as_ref()).is_err(), cfg!(windows), "{what}");
         }
     }
     for name in ["run", "CONSOLE", "com", "com0", "com10", "nul-1", ".kumiki-x", "トヨタ", "a.b"]
