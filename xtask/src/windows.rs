@@ -152,6 +152,10 @@ const PYTHON_TESTS: [&str; 40] = [
     "test_update_broker.py",
     "test_watch.py",
 ];
+/// Seconds after which a test in Python is ended: the longest takes 200.
+const TEST_SECS_MAX: u32 = 400;
+/// So many tests in Python that failed run once more: Wine 8 sometimes does not tell that a connection has ended.
+const AGAIN_MAX: usize = 8;
 /// The one of them that `cargo xtask test` runs.
 const SESSION: &str = "test_engine.py::test_a_whole_session";
 
@@ -398,10 +402,30 @@ fn pytest(
             return Ok(());
         }
     };
-    let mut command = python::command(&folder, &prefix(project));
-    command.current_dir(&project.root).args(["-m", "pytest"]);
-    // With the drive by which Wine has the folders of this machine: a program whose folder is on another one finds it.
-    command.env(PROGRAM, format!("Z:{}", program(project).display()));
-    let tests = tests.iter().map(|test| format!("{}/{test}", crate::python::TESTS));
-    crate::python::pytest(project, &mut command, tests, skips, timed)
+    let mut run = |tests: &[String]| {
+        let mut command = python::command(&folder, &prefix(project));
+        command.current_dir(&project.root).args(["-m", "pytest"]);
+        command.args(["-o", "faulthandler_exit_on_timeout=true"]);
+        command.args(["-o", &format!("faulthandler_timeout={TEST_SECS_MAX}")]);
+        // With the drive of this machine, as tests start it in folders of another one.
+        command.env(PROGRAM, format!("Z:{}", program(project).display()));
+        let from = timed.len();
+        let ended = crate::python::pytest(project, &mut command, tests, skips, timed);
+        let failed = timed[from..].iter().filter(|case| case.failure.is_some());
+        (ended, failed.filter_map(|case| test_named(&case.name)).collect::<Vec<String>>())
+    };
+    let tests: Vec<String> =
+        tests.iter().map(|test| format!("{}/{test}", crate::python::TESTS)).collect();
+    let (ended, failed) = run(&tests);
+    if ended.is_ok() || failed.is_empty() || failed.len() > AGAIN_MAX {
+        return ended;
+    }
+    eprintln!("once more, as Wine may have lost the end of a connection: {}", failed.join(", "));
+    run(&failed).0
+}
+
+/// A test as pytest takes it, by its name in a report.
+fn test_named(name: &str) -> Option<String> {
+    let (file, test) = name.strip_prefix("tests.")?.split_once(' ')?;
+    Some(format!("{}/{file}.py::{test}", crate::python::TESTS))
 }
