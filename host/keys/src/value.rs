@@ -70,7 +70,7 @@ mod tests {
         assert!(open_file(&file).unwrap_err().starts_with("cannot be read ("));
         fs::write(&file, "").unwrap();
         open_file(&file).unwrap();
-        let refused = |path: &std::path::Path| {
+        let refused = |path: &Path| {
             let told = open_file(path).unwrap_err();
             assert!(told.contains("it is a pipe, a device or a folder"), "{told}");
         };
