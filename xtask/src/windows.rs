@@ -429,3 +429,16 @@ fn test_named(name: &str) -> Option<String> {
     let (file, test) = name.strip_prefix("tests.")?.split_once(' ')?;
     Some(format!("{}/{file}.py::{test}", crate::python::TESTS))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_of_a_report_is_named_as_pytest_takes_it() {
+        let named = test_named("tests.test_live_kill test_killed[web-broker-v4r10 3]");
+        let wanted = "clients/python/tests/test_live_kill.py::test_killed[web-broker-v4r10 3]";
+        assert_eq!(named.as_deref(), Some(wanted));
+        assert_eq!(test_named("verify::what_changed_is_named"), None);
+    }
+}

@@ -483,7 +483,9 @@ def test_ctrl_c_of_a_script_ends_its_run(world, one, tmp_path):
     """The script waits for the end, and the engine goes on."""
     script = tmp_path / "script.py"
     script.write_text(f"""
-import sys, kumiki
+import signal, kumiki
+# Tests that run in the background inherit that it is ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 with kumiki.LiveSession(venue="local_broker", attach={str(world.config)!r}) as session:
     def heard(event):
         if event.name == "EngineStarted":
