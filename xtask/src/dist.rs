@@ -233,8 +233,8 @@ fn unpack(archive: &Path, folder: &Path) -> Result<()> {
     let is_zip = archive.extension().is_some_and(|end| end == "zip");
     let (program, from, to) = if is_zip { ("unzip", "-q", "-d") } else { ("tar", "-xzf", "-C") };
     let mut unpack = Command::new(program);
-    told("it cannot be unpacked", unpack.arg(from).arg(archive).arg(to).arg(folder))
-        .map_err(Error::msg)
+    let what = format!("{} cannot be unpacked", archive.display());
+    told(&what, unpack.arg(from).arg(archive).arg(to).arg(folder)).map_err(Error::msg)
 }
 
 /// Makes a folder, and removes what an earlier run has made there.

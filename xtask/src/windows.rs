@@ -152,12 +152,14 @@ const PYTHON_TESTS: [&str; 40] = [
     "test_update_broker.py",
     "test_watch.py",
 ];
+/// The one of them that `cargo xtask test` runs.
+const SESSION: &str = "test_engine.py::test_a_whole_session";
 /// Seconds after which a test in Python is ended: the longest takes 200.
 const TEST_SECS_MAX: u32 = 400;
 /// So many tests in Python that failed run once more: Wine 8 sometimes does not tell that a connection has ended.
 const AGAIN_MAX: usize = 8;
-/// The one of them that `cargo xtask test` runs.
-const SESSION: &str = "test_engine.py::test_a_whole_session";
+/// How the command ends where pytest has run all tests and some failed; it ends otherwise where it did not run all.
+const TESTS_FAILED: &str = "the command ended with exit status: 1;";
 
 /// Builds the program and tries it.
 pub(crate) fn run(project: &Project) -> Result<()> {
@@ -244,7 +246,7 @@ fn build(project: &Project) -> Result<()> {
     command.args(["build", "--release", "--target", TARGET, "--package", "cli"]);
     process::run(command.env(duckdb::VARIABLE, database(project)?))?;
     for folder in FOLDERS {
-        copy(&project.release().join(folder), &release(project).join(folder))?;
+        copy_files(&project.release().join(folder), &release(project).join(folder))?;
     }
     // Cargo leaves it as it was where only tests have changed; it is new for all that.
     process::run(Command::new("touch").arg(program(project)))?;
@@ -278,8 +280,8 @@ pub(crate) fn put_stand_in(folder: &Path) -> Result<(), String> {
     fs::remove_file(&source).map_err(|error| error.to_string())
 }
 
-/// Copies the files of a folder.
-fn copy(from: &Path, to: &Path) -> Result<()> {
+/// Copies the files of a folder; the folders in it hold what was compiled for this machine.
+fn copy_files(from: &Path, to: &Path) -> Result<()> {
     let cannot = || format!("cannot copy {} to {}", from.display(), to.display());
     fs::create_dir_all(to).with_context(cannot)?;
     for entry in fs::read_dir(from).with_context(cannot)? {
@@ -411,17 +413,23 @@ fn pytest(
         command.env(PROGRAM, format!("Z:{}", program(project).display()));
         let from = timed.len();
         let ended = crate::python::pytest(project, &mut command, tests, skips, timed);
-        let failed = timed[from..].iter().filter(|case| case.failure.is_some());
-        (ended, failed.filter_map(|case| test_named(&case.name)).collect::<Vec<String>>())
+        let again = to_run_again(&ended, &timed[from..]);
+        (ended, again)
     };
     let tests: Vec<String> =
         tests.iter().map(|test| format!("{}/{test}", crate::python::TESTS)).collect();
-    let (ended, failed) = run(&tests);
-    if ended.is_ok() || failed.is_empty() || failed.len() > AGAIN_MAX {
-        return ended;
-    }
-    eprintln!("once more, as Wine may have lost the end of a connection: {}", failed.join(", "));
-    run(&failed).0
+    let (ended, again) = run(&tests);
+    let Some(again) = again else { return ended };
+    eprintln!("once more, as Wine may have lost the end of a connection: {}", again.join(", "));
+    run(&again).0
+}
+
+/// The tests that failed, where all have run, a few failed, and each can be named.
+fn to_run_again(ended: &Result<()>, cases: &[Case]) -> Option<Vec<String>> {
+    let have_all_run = ended.as_ref().is_err_and(|it| it.to_string().starts_with(TESTS_FAILED));
+    let failed = cases.iter().filter(|case| case.failure.is_some());
+    let named: Vec<String> = failed.map(|case| test_named(&case.name)).collect::<Option<_>>()?;
+    (have_all_run && (1..=AGAIN_MAX).contains(&named.len())).then_some(named)
 }
 
 /// A test as pytest takes it, by its name in a report.
@@ -440,5 +448,31 @@ mod tests {
         let wanted = "clients/python/tests/test_live_kill.py::test_killed[web-broker-v4r10 3]";
         assert_eq!(named.as_deref(), Some(wanted));
         assert_eq!(test_named("verify::what_changed_is_named"), None);
+    }
+
+    #[test]
+    fn a_few_tests_that_failed_run_again_and_nothing_else() {
+        let case = |name: &str, failure: Option<&str>| Case {
+            name: name.to_owned(),
+            failure: failure.map(str::to_owned),
+            ..Case::default()
+        };
+        let ended =
+            |code: i32| process::run(Command::new("sh").args(["-c", &format!("exit {code}")]));
+        let passed = case("tests.test_a test_b", None);
+        let failed = case("tests.test_a test_c", Some("assert"));
+        let cases = [passed, failed];
+        let again = to_run_again(&ended(1), &cases);
+        assert_eq!(again, Some(vec!["clients/python/tests/test_a.py::test_c".to_owned()]));
+        // Nothing failed, no test did, or pytest was interrupted before all had run.
+        for (code, cases) in [(0, &cases[..1]), (1, &cases[..1]), (2, &cases[..]), (3, &cases[..])]
+        {
+            assert_eq!(to_run_again(&ended(code), cases), None, "{code}");
+        }
+        let nameless = [case("tests.test_a test_c", Some("x")), case("tests.test_b", Some("x"))];
+        assert_eq!(to_run_again(&ended(1), &nameless), None);
+        let many: Vec<Case> =
+            (0..=AGAIN_MAX).map(|_| case("tests.test_a test_c", Some("x"))).collect();
+        assert_eq!(to_run_again(&ended(1), &many), None);
     }
 }
